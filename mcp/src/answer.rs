@@ -26,7 +26,7 @@ pub(crate) fn of(link: &Link, result: &CallToolResult) -> ToolAnswer {
     if let Some(value) = structured.filter(|value| !parts.iter().any(|part| says(part, value))) {
         parts.push(value.to_string().into());
     }
-    let content = link.veil.over(joined(&parts, link.config.max_result)).into_owned();
+    let content = link.redactor.redact(joined(&parts, link.config.max_result)).into_owned();
     ToolAnswer { content, is_error: result.is_error == Some(true), images: images(&result.content) }
 }
 

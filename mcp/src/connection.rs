@@ -24,9 +24,9 @@ use crate::{
     Connection as How,
     call::Calls,
     catalog::{self, Catalog, MOST},
-    ear::{Ear, Heard},
     http::Caller,
     link::{Condition, Line, Link},
+    notification::{InOrder, Notifications},
     process::Process,
     tool::Facts,
 };
@@ -65,7 +65,8 @@ impl Connection {
         catalog: &Catalog,
     ) -> Result<Self, String> {
         let (calls, list_changed) = (Arc::new(Calls::default()), Arc::new(Notify::new()));
-        let ear = Ear { link: link.clone(), calls: calls.clone(), list_changed: list_changed.clone() };
+        let notifications =
+            Notifications { link: link.clone(), calls: calls.clone(), list_changed: list_changed.clone() };
         let mode = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::LATEST],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
@@ -77,11 +78,11 @@ impl Connection {
                     let (started, stdout, stdin) = Process::start(command, link)?;
                     process = Some(started);
                     let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LARGEST);
-                    client().serve_with_lifecycle(Heard { transport, ear }, mode).await
+                    client().serve_with_lifecycle(InOrder { transport, notifications }, mode).await
                 }
                 (How::Http(_), Some(caller)) => {
                     let transport = caller.transport();
-                    client().serve_with_lifecycle(Heard { transport, ear }, mode).await
+                    client().serve_with_lifecycle(InOrder { transport, notifications }, mode).await
                 }
                 (How::Http(_), None) => return Err("its URL is invalid".to_owned()),
             };
@@ -229,7 +230,7 @@ fn refused(link: &Link, error: &ClientInitializeError) -> String {
 
 /// Formats an error of a server for people.
 pub(crate) fn short(link: &Link, error: &impl ToString) -> String {
-    let mut text = link.veil.over(error.to_string()).into_owned();
+    let mut text = link.redactor.redact(error.to_string()).into_owned();
     if text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
         text.push_str("...");

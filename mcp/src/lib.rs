@@ -13,15 +13,15 @@ mod call;
 mod catalog;
 mod config;
 mod connection;
-mod ear;
 mod http;
-mod keeper;
 mod link;
 mod name;
+mod notification;
 mod process;
+mod redactor;
 mod server;
+mod supervisor;
 mod tool;
-mod veil;
 
 pub use config::{Command, ConfigError, Connection, Endpoint, ServerConfig, Setting, Timeouts};
 pub use server::McpServer;

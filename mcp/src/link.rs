@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{ServerConfig, call::Calls, veil::Veil};
+use crate::{ServerConfig, call::Calls, redactor::Redactor};
 
 /// How long a call waits for a server that is starting.
 const STARTING: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const STARTING: Duration = Duration::from_secs(30);
 /// The state of a server, shared by its tools.
 pub(crate) struct Link {
     pub(crate) config: ServerConfig,
-    pub(crate) veil: Veil,
+    pub(crate) redactor: Redactor,
     pub(crate) condition: watch::Sender<Condition>,
 }
 
@@ -49,8 +49,8 @@ pub(crate) struct Line {
 
 impl Link {
     pub(crate) fn new(config: ServerConfig) -> Self {
-        let veil = Veil::of(&config);
-        Self { config, veil, condition: watch::Sender::new(Condition::Starting) }
+        let redactor = Redactor::of(&config);
+        Self { config, redactor, condition: watch::Sender::new(Condition::Starting) }
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -25,14 +25,14 @@ const LONGEST: usize = 4 << 10;
 
 /// Handles a server's notifications.
 #[derive(Clone)]
-pub(crate) struct Ear {
+pub(crate) struct Notifications {
     pub(crate) link: Arc<Link>,
     pub(crate) calls: Arc<Calls>,
     pub(crate) list_changed: Arc<Notify>,
 }
 
-impl Ear {
-    fn hear(&self, message: &RxJsonRpcMessage<RoleClient>) {
+impl Notifications {
+    fn handle(&self, message: &RxJsonRpcMessage<RoleClient>) {
         let JsonRpcMessage::Notification(message) = message else { return };
         match &message.notification {
             ServerNotification::ProgressNotification(progress) => self.progress(&progress.params),
@@ -67,7 +67,7 @@ impl Ear {
 
     fn piece(&self, stream: OutputStream, text: String) -> Piece {
         // Redact before truncation, because half a secret is not recognized.
-        let mut text = self.link.veil.over(text).into_owned();
+        let mut text = self.link.redactor.redact(text).into_owned();
         if text.len() > LONGEST {
             text.truncate(text.floor_char_boundary(LONGEST));
             text.push_str("...");
@@ -79,12 +79,12 @@ impl Ear {
 
 /// A transport that handles notifications as they arrive. The SDK would spawn a task for each, so that the last
 /// progress of a call could come after its answer.
-pub(crate) struct Heard<T> {
+pub(crate) struct InOrder<T> {
     pub(crate) transport: T,
-    pub(crate) ear: Ear,
+    pub(crate) notifications: Notifications,
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for InOrder<T> {
     type Error = T::Error;
 
     fn send(
@@ -96,7 +96,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.transport.receive().await?;
-        self.ear.hear(&message);
+        self.notifications.handle(&message);
         Some(message)
     }
 

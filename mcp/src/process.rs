@@ -186,7 +186,7 @@ async fn log(stderr: ChildStderr, link: Arc<Link>, said: Said) {
 
 fn told(line: &[u8], link: &Link, said: &Said) {
     let line = String::from_utf8_lossy(line);
-    let line = link.veil.over(line.trim());
+    let line = link.redactor.redact(line.trim());
     if !line.is_empty() {
         tracing::info!(server = link.name(), "{line}");
         *said.last.lock().unwrap_or_else(PoisonError::into_inner) = line.into_owned();

@@ -12,12 +12,12 @@ const SHORTEST: usize = 8;
 
 /// The secrets that no text of a server may show.
 #[derive(Debug, Default)]
-pub(crate) struct Veil {
+pub(crate) struct Redactor {
     /// Each with its replacement, the longest first, because one may contain another.
     hidden: Vec<(String, &'static str)>,
 }
 
-impl Veil {
+impl Redactor {
     pub(crate) fn of(config: &ServerConfig) -> Self {
         let (settings, url) = match &config.connection {
             Connection::Command(command) => (&command.env, None),
@@ -42,7 +42,7 @@ impl Veil {
     }
 
     /// Returns the text without secrets.
-    pub(crate) fn over<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
+    pub(crate) fn redact<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
         let mut text = text.into();
         for (hidden, shown) in &self.hidden {
             if text.contains(hidden.as_str()) {
@@ -69,9 +69,9 @@ mod tests {
             ("D".to_owned(), Setting::Plain("plain-value".to_owned())),
         ];
         let command = Command { env: env.into(), ..Command::default() };
-        let veil = Veil::of(&ServerConfig::new("a", Connection::Command(command)));
+        let redactor = Redactor::of(&ServerConfig::new("a", Connection::Command(command)));
         let text = "s3cret-value s3cret-value-2 short plain-value";
-        assert_eq!(veil.over(text), "[secret] [secret] short plain-value");
+        assert_eq!(redactor.redact(text), "[secret] [secret] short plain-value");
     }
 
     #[test]
@@ -79,8 +79,8 @@ mod tests {
         let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
         let url = "http://Host/path?key=s3cret".to_owned();
         let endpoint = Endpoint { url, headers: headers.into() };
-        let veil = Veil::of(&ServerConfig::new("a", Connection::Http(endpoint)));
+        let redactor = Redactor::of(&ServerConfig::new("a", Connection::Http(endpoint)));
         let text = "for url (http://host/path?key=s3cret): s3cret-key";
-        assert_eq!(veil.over(text), "for url ([its url]): [secret]");
+        assert_eq!(redactor.redact(text), "for url ([its url]): [secret]");
     }
 }

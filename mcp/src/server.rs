@@ -12,9 +12,8 @@ use crate::{
     ConfigError, Connection, ServerConfig,
     catalog::Catalog,
     http::Caller,
-    keeper,
     link::{self, Condition, Link},
-    name,
+    name, supervisor,
 };
 
 /// An MCP server that is kept running. Its process is killed on drop.
@@ -22,7 +21,7 @@ pub struct McpServer {
     link: Arc<Link>,
     catalog: Arc<Catalog>,
     stop: CancellationToken,
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    supervisor: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl McpServer {
@@ -38,25 +37,26 @@ impl McpServer {
         };
         let (link, catalog) = (Arc::new(Link::new(config)), Arc::new(Catalog::new()));
         let stop = CancellationToken::new();
-        let keeper = tokio::spawn(keeper::keep(link.clone(), caller, catalog.clone(), stop.clone()));
-        Ok(Self { link, catalog, stop, keeper: Mutex::new(Some(keeper)) })
+        let supervisor =
+            tokio::spawn(supervisor::supervise(link.clone(), caller, catalog.clone(), stop.clone()));
+        Ok(Self { link, catalog, stop, supervisor: Mutex::new(Some(supervisor)) })
     }
 
     /// Stops the server for good. Its process is asked to end, and killed if it does not. Takes up to three seconds.
     pub async fn close(&self) {
         self.stop.cancel();
-        let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(keeper) = keeper {
+        let supervisor = self.supervisor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(supervisor) = supervisor {
             // If the task panicked, it has dropped its process.
-            let _ = keeper.await;
+            let _ = supervisor.await;
         }
     }
 }
 
 impl Drop for McpServer {
     fn drop(&mut self) {
-        if let Some(keeper) = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            keeper.abort();
+        if let Some(supervisor) = self.supervisor.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            supervisor.abort();
         }
     }
 }

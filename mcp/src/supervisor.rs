@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Starts a server, and restarts it whenever it ends, until told to stop.
-pub(crate) async fn keep(
+pub(crate) async fn supervise(
     link: Arc<Link>,
     caller: Option<Caller>,
     catalog: Arc<Catalog>,

@@ -8,7 +8,7 @@ use std::{
 
 use everturn_kernel::ToolSpec;
 
-use crate::past;
+use crate::history;
 
 /// The call ids of one request. Some servers restart their numbering with each answer, and some APIs reject duplicate
 /// ids in a request.
@@ -42,7 +42,7 @@ impl<'a> CallIds<'a> {
 
     /// Returns the name to send for a called tool.
     pub(crate) fn tool(&self, name: &'a str) -> Cow<'a, str> {
-        past::name(name, self.tools)
+        history::name(name, self.tools)
     }
 
     /// Returns the id for the result of an earlier call.

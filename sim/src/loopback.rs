@@ -9,11 +9,11 @@ use tokio::task::{AbortHandle, JoinSet};
 
 mod connection;
 mod gate;
-mod intake;
 mod ledger;
 mod playback;
 mod reply;
 mod request;
+mod request_reader;
 
 pub use gate::Gate;
 pub use ledger::Counts;

@@ -7,8 +7,8 @@ use serde_json::{Map, json};
 use super::{AnthropicConfig, thinking::Thinking};
 use crate::{
     call_id::CallIds,
+    history::{arguments, inline, instructions, text},
     parameter::{put, stop},
-    past::{arguments, inline, instructions, text},
 };
 
 /// Builds the body. Only echoes of `origin` are sent back.

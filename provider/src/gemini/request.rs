@@ -8,8 +8,8 @@ use serde_json::{Map, json};
 
 use super::GeminiConfig;
 use crate::{
+    history::instructions,
     parameter::{put, stop},
-    past::instructions,
 };
 use transcript::Transcript;
 

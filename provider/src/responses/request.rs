@@ -7,8 +7,8 @@ use serde_json::{Map, json};
 use super::{ResponsesConfig, echo::Returned};
 use crate::{
     call_id::{CallIds, digest},
+    history::{self, instructions, text},
     parameter::put,
-    past::{self, instructions, text},
 };
 
 /// Maximum length of a call id that the API accepts, in bytes.
@@ -131,7 +131,7 @@ fn spoken(chunk: &Chunk, phase: Option<&Value>) -> Option<Value> {
 fn call<'a>(chunk: &'a Chunk, ids: &mut CallIds<'a>) -> Option<Value> {
     let Chunk::ToolCall { tool_call_id, tool_name, input, .. } = chunk else { return None };
     let (id, name) = (ids.call(tool_call_id), ids.tool(tool_name));
-    let arguments = past::arguments(input).to_string();
+    let arguments = history::arguments(input).to_string();
     Some(json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments }))
 }
 

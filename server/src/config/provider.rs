@@ -1,7 +1,7 @@
 //! Provider settings.
 
 mod api;
-mod maker;
+mod vendor;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ use super::{
     key::{self, Keys, Missing},
 };
 pub(crate) use api::Api;
-use maker::Maker;
+use vendor::Vendor;
 
 /// Paths of calls, which adapters append to the base URL.
 const CALLS: [&str; 4] = ["/chat/completions", "/completions", "/responses", "/messages"];
@@ -39,7 +39,7 @@ pub(crate) struct Provider {
 impl Provider {
     /// Returns the providers configured by keys in the environment, if the file has none.
     pub(super) fn of_environment(environment: &Environment<'_>) -> Result<Vec<Self>> {
-        maker::of_environment(environment)
+        vendor::of_environment(environment)
     }
 
     /// Resolves a table of the file. Also returns the missing keys; if none is left, there is no provider.
@@ -50,10 +50,10 @@ impl Provider {
         check_names(table)?;
         let windows = table.context_window.as_ref().map(|window| window.of_models(&table.models));
         let context_windows = windows.transpose()?.unwrap_or_default();
-        let maker = maker(table.kind);
-        let base_url = table.base_url.clone().unwrap_or_else(|| maker.base_url.to_owned());
+        let vendor = vendor_of(table.kind);
+        let base_url = table.base_url.clone().unwrap_or_else(|| vendor.base_url.to_owned());
         check_base_url("`base_url`", &base_url)?;
-        let Keys { found, missing } = key::of_table(table, maker.key_variable, environment)?;
+        let Keys { found, missing } = key::of_table(table, vendor.key_variable, environment)?;
         let api = |key: Option<&Hidden>| {
             let endpoint = EndpointConfig {
                 api_key: key.map(|key| Secret::new(key.reveal())),
@@ -104,11 +104,11 @@ fn check_names(table: &ProviderTable) -> Result<()> {
 }
 
 /// Returns the vendor of an API.
-fn maker(kind: Kind) -> Maker {
+fn vendor_of(kind: Kind) -> Vendor {
     match kind {
-        Kind::OpenAiChat | Kind::OpenAiResponses => maker::OPENAI,
-        Kind::Anthropic => maker::ANTHROPIC,
-        Kind::Gemini => maker::GEMINI,
+        Kind::OpenAiChat | Kind::OpenAiResponses => vendor::OPENAI,
+        Kind::Anthropic => vendor::ANTHROPIC,
+        Kind::Gemini => vendor::GEMINI,
     }
 }
 

@@ -8,18 +8,18 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::ReadHalf;
 
 use super::Reply;
-use super::intake::{Intake, Refusal};
 use super::ledger::Ledger;
 use super::playback::{self, After};
 use super::reply::Ending;
+use super::request_reader::{Refusal, RequestReader};
 
 pub(super) async fn serve(mut stream: TcpStream, ledger: Arc<Ledger>) {
     let connected = ledger.connect();
     // Each write should be a separate packet, as far as the operating system allows.
     let _ = stream.set_nodelay(true);
-    let mut intake = Intake::default();
+    let mut reader = RequestReader::default();
     loop {
-        match exchange(&mut stream, &mut intake, &ledger, connected.number).await {
+        match exchange(&mut stream, &mut reader, &ledger, connected.number).await {
             Ok(None) => {}
             Ok(Some(Ending::Fin)) => return drain(stream).await,
             Ok(Some(Ending::Reset)) => {
@@ -37,12 +37,12 @@ struct Gone;
 /// Handles one request and its reply.
 async fn exchange(
     stream: &mut TcpStream,
-    intake: &mut Intake,
+    reader: &mut RequestReader,
     ledger: &Ledger,
     connection: usize,
 ) -> Result<After, Gone> {
     let (mut read, mut write) = stream.split();
-    let (reply, last) = match intake.next(&mut read, connection).await {
+    let (reply, last) = match reader.next(&mut read, connection).await {
         Ok(request) => {
             let last = request.closes();
             (ledger.answer(request), last)

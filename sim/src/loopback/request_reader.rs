@@ -31,11 +31,11 @@ impl From<io::Error> for Refusal {
 
 /// Bytes of one connection that were read and not parsed yet.
 #[derive(Default)]
-pub(super) struct Intake {
+pub(super) struct RequestReader {
     buffer: BytesMut,
 }
 
-impl Intake {
+impl RequestReader {
     /// Reads the next complete request. Its index is 0; the ledger assigns it.
     pub(super) async fn next(
         &mut self,
@@ -152,9 +152,9 @@ mod tests {
             wire.extend_from_slice(&chunk);
         }
         let full = [&wire[..], b"0\r\n\r\n"].concat();
-        assert_eq!(Intake::default().next(&mut &full[..], 0).await.unwrap().body.len(), MAX_BODY);
+        assert_eq!(RequestReader::default().next(&mut &full[..], 0).await.unwrap().body.len(), MAX_BODY);
         let over = [&wire[..], b"1\r\nx\r\n0\r\n\r\n"].concat();
-        let refused = Intake::default().next(&mut &over[..], 0).await;
+        let refused = RequestReader::default().next(&mut &over[..], 0).await;
         assert!(matches!(refused, Err(Refusal::Rejected(413, _))));
     }
 }

@@ -13,7 +13,7 @@ use crate::{
             tests::{ORIGIN, asked},
         },
     },
-    past::sample::{asking, call, message, result, text},
+    history::sample::{asking, call, message, result, text},
 };
 
 /// Returns thinking with text, signed by this origin.

@@ -5,7 +5,7 @@ use everturn_wire::{Message, Role};
 use super::*;
 use crate::{
     EndpointConfig, HistoryForm, OutputLimit, ReturnReasoning,
-    past::sample::{asking, call, message, result},
+    history::sample::{asking, call, message, result},
 };
 
 fn config() -> ChatConfig {

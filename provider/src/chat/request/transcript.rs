@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     call_id::{CallIds, digest},
     chat::{ChatConfig, HistoryForm, ReturnReasoning},
-    past::{arguments, text},
+    history::{arguments, text},
 };
 
 /// Placeholder for missing reasoning. Some servers treat an empty text as missing.

@@ -5,7 +5,7 @@ use everturn_wire::{Message, Role};
 use super::*;
 use crate::{
     EndpointConfig,
-    past::sample::{asking, call, message, result, text},
+    history::sample::{asking, call, message, result, text},
 };
 
 const ORIGIN: &str = "gemini host";

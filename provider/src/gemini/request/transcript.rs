@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     gemini::echo_data::EchoData,
-    past::{arguments, inline, name, text},
+    history::{arguments, inline, name, text},
 };
 
 /// Accepted by the API in place of a missing signature of a call.

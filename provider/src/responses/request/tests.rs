@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     EndpointConfig,
-    past::sample::{asking, call, message, result, text},
+    history::sample::{asking, call, message, result, text},
 };
 
 const ORIGIN: &str = "openai-responses host";

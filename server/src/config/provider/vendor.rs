@@ -9,7 +9,7 @@ use super::{Api, Provider, check_base_url};
 use crate::config::Environment;
 
 /// A vendor of models.
-pub(super) struct Maker {
+pub(super) struct Vendor {
     name: &'static str,
     /// The default URL of its API, and the variable that overrides it.
     pub(super) base_url: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Maker {
     api: fn(EndpointConfig) -> Api,
 }
 
-pub(super) const OPENAI: Maker = Maker {
+pub(super) const OPENAI: Vendor = Vendor {
     name: "openai",
     base_url: "https://api.openai.com/v1",
     base_url_variable: "OPENAI_BASE_URL",
@@ -33,7 +33,7 @@ pub(super) const OPENAI: Maker = Maker {
     api: |endpoint| Api::OpenAiChat(ChatConfig::new(endpoint)),
 };
 
-pub(super) const ANTHROPIC: Maker = Maker {
+pub(super) const ANTHROPIC: Vendor = Vendor {
     name: "anthropic",
     base_url: "https://api.anthropic.com/v1",
     base_url_variable: "ANTHROPIC_BASE_URL",
@@ -43,7 +43,7 @@ pub(super) const ANTHROPIC: Maker = Maker {
     api: |endpoint| Api::Anthropic(AnthropicConfig::new(with_version(endpoint, &["v1"]))),
 };
 
-pub(super) const GEMINI: Maker = Maker {
+pub(super) const GEMINI: Vendor = Vendor {
     name: "gemini",
     base_url: "https://generativelanguage.googleapis.com/v1beta",
     base_url_variable: "GOOGLE_GEMINI_BASE_URL",
@@ -54,12 +54,12 @@ pub(super) const GEMINI: Maker = Maker {
 };
 
 /// In the order in which their models are offered.
-const MAKERS: [Maker; 3] = [OPENAI, ANTHROPIC, GEMINI];
+const VENDORS: [Vendor; 3] = [OPENAI, ANTHROPIC, GEMINI];
 
 /// Returns the providers configured by the environment, if the file has none. `EVERTURN_MODEL` sets the models of the
 /// first.
 pub(super) fn of_environment(environment: &Environment<'_>) -> Result<Vec<Provider>> {
-    let made = MAKERS.iter().filter_map(|maker| maker.provider(environment).transpose());
+    let made = VENDORS.iter().filter_map(|vendor| vendor.provider(environment).transpose());
     let mut providers = made.collect::<Result<Vec<_>>>()?;
     if let (Some(first), Some(models)) = (providers.first_mut(), environment.get("EVERTURN_MODEL")) {
         let words = models.split(',').map(str::trim).filter(|word| !word.is_empty());
@@ -71,7 +71,7 @@ pub(super) fn of_environment(environment: &Environment<'_>) -> Result<Vec<Provid
     Ok(providers)
 }
 
-impl Maker {
+impl Vendor {
     fn provider(&self, environment: &Environment<'_>) -> Result<Option<Provider>> {
         let key = environment.get(self.key_variable);
         let base_url = environment.get(self.base_url_variable);
