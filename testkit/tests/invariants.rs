@@ -137,12 +137,12 @@ fn text_that_is_not_taken_back() {
 #[test]
 fn calls_and_retries() {
     let call = |fact: &Fact| matches!(fact, Fact::Called(_));
-    breaks(|facts| twice(facts, call), "call 0.0 where 0.1 or 1.0 was due");
+    breaks(|facts| twice(facts, call), "call 0.0, expected 0.1 or 1.0");
     let next = |fact: &Fact| *fact == Fact::Called(Op { step: 1, attempt: 0 });
     let skipped = Op { step: 1, attempt: 1 };
     breaks(
         |facts| instead(facts, next, |_, fact| *fact = Fact::Called(skipped)),
-        "call 1.1 where 0.3 or 1.0",
+        "call 1.1, expected 0.3 or 1.0",
     );
     breaks(|facts| twice(facts, told(retry)), "retry 0, expected retry 1");
     breaks(
