@@ -1,4 +1,4 @@
-// `useChat` over a WebSocket: the AI SDK's `WebSocketChatTransport` in front of the binary, with a provider on loopback behind it.
+// `useChat` over a WebSocket: the AI SDK's `WebSocketChatTransport` with the binary and a loopback provider.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
@@ -6,9 +6,9 @@ import { WebSocketChatTransport } from 'ai7';
 import { WebSocket } from 'undici';
 import { startServer } from './support/binary.mjs';
 import { VERSIONS, openChat, shown, textOf, until } from './support/chat.mjs';
-import { LIMITED, TOKEN, door } from './support/door.mjs';
+import { LIMITED, TOKEN, tokenServer } from './support/token-server.mjs';
 
-const stage = door(['gpt-5.5', 'limited', 'failing'], { asksForDice: true });
+const stage = tokenServer(['gpt-5.5', 'limited', 'failing'], { asksForDice: true });
 const headers = { authorization: `Bearer ${TOKEN}` };
 const roll = { calls: [{ name: 'roll_dice', input: { sides: 6 } }] };
 const transports = [];
@@ -31,7 +31,7 @@ const turns = async (id) =>
   (await (await fetch(`${server.url}/conversations/${id}/metrics`, { headers })).json()).turns;
 const stopTurn = (id) => fetch(`${server.url}/api/chat/${id}/stop`, { method: 'POST', headers });
 
-/** A transport, and the number of sockets that it has opened. */
+/** A transport that counts the sockets it has opened. */
 function connect(url = server.url, protocols = bearer(TOKEN)) {
   const opened = { count: 0 };
   class Counted extends WebSocket {
@@ -49,14 +49,14 @@ function open(transport, more = {}, id = `socket-${(chats += 1)}`) {
   return { id, ...openChat(VERSIONS[0], server.url, id, { transport, ...more }) };
 }
 
-/** An answer that comes when the test says so. */
+/** An answer that the test triggers. */
 function later() {
   let say;
   provider.says(new Promise((resolve) => (say = resolve)));
   return say;
 }
 
-test('chats share a socket, and each is told its own', async () => {
+test('chats share a socket, and each gets its own answers', async () => {
   const { transport, opened } = connect();
   const [one, two] = [open(transport), open(transport)];
   const sayOne = later();
@@ -80,7 +80,7 @@ test('chats share a socket, and each is told its own', async () => {
   assert.equal(one.chat.lastMessage.id, turnId);
 });
 
-test('two refusals of the provider are waited out, and the app is told', async () => {
+test('two provider failures are waited out, and the app is informed', async () => {
   const { chat, told, errors } = open(connect().transport);
   provider.says(LIMITED, LIMITED, 'At last.');
   await chat.sendMessage({ text: 'hi' }, { body: { model: 'limited' } });
@@ -90,7 +90,7 @@ test('two refusals of the provider are waited out, and the app is told', async (
   assert.deepEqual([told[0].data.code, provider.requests.length], ['429', 3]);
 });
 
-test('a tool runs when it is allowed, and not when it is denied', async () => {
+test('a tool runs if it is allowed, and not if it is denied', async () => {
   const { transport, opened } = connect();
   for (const [approved, state] of [
     [true, 'output-available'],
@@ -107,7 +107,7 @@ test('a tool runs when it is allowed, and not when it is denied', async () => {
   assert.equal(opened.count, 1);
 });
 
-test('an answer is asked for again, and a message is edited', async () => {
+test('an answer is regenerated, and a message is edited', async () => {
   const { chat } = open(connect().transport);
   provider.says('One.', 'Two.', 'Three.', 'Four.');
   await chat.sendMessage({ text: 'a' });
@@ -118,7 +118,7 @@ test('an answer is asked for again, and a message is edited', async () => {
   assert.deepEqual(shown(chat), ['user: A', 'assistant: Four.']);
 });
 
-test('an answer that broke off is taken back', async () => {
+test('an interrupted answer is withdrawn', async () => {
   const { chat, told, errors } = open(connect().transport);
   provider.says({ breaks: 'Once upon' }, 'Once upon a time.');
   await chat.sendMessage({ text: 'hi' }, { body: { everturn: { retry: { afterContent: 'rewind' } } } });
@@ -127,7 +127,7 @@ test('an answer that broke off is taken back', async () => {
   assert.equal(textOf(chat.lastMessage), 'Once upon a time.');
 });
 
-test('leaving an answer leaves its turn running, which is resumed from its start', async () => {
+test('aborting an answer leaves its turn running, and it can be resumed from the start', async () => {
   const { transport, opened } = connect();
   const { chat, id } = open(transport);
   const say = later();
@@ -137,7 +137,7 @@ test('leaving an answer leaves its turn running, which is resumed from its start
   await asking;
   assert.equal(chat.status, 'ready');
   assert.deepEqual(await turns(id), []);
-  // As a page that was reloaded.
+  // Like a reloaded page.
   const page = open(transport, { messages: [chat.messages[0]] }, id);
   const resumed = page.chat.resumeStream();
   await until(() => page.chat.messages.length === 2);
@@ -145,12 +145,12 @@ test('leaving an answer leaves its turn running, which is resumed from its start
   await resumed;
   assert.deepEqual(shown(page.chat), ['user: hi', 'assistant: Hello.']);
   assert.equal(page.chat.lastMessage.id, chat.lastMessage.id);
-  assert.deepEqual(shown(chat), ['user: hi', 'assistant: '], 'it was left');
+  assert.deepEqual(shown(chat), ['user: hi', 'assistant: '], 'it was aborted');
   await page.chat.resumeStream();
   assert.deepEqual([page.chat.status, page.chat.messages.length, opened.count], ['ready', 2, 1]);
 });
 
-test('a turn is stopped, and its client is told', async () => {
+test('a stopped turn is reported to its client', async () => {
   const { chat, id } = open(connect().transport);
   later();
   const asking = chat.sendMessage({ text: 'hi' });
@@ -161,7 +161,7 @@ test('a turn is stopped, and its client is told', async () => {
   assert.equal((await turns(id)).at(-1).reason, 'aborted');
 });
 
-test('errors are shown in words, and harm no other request', async () => {
+test('errors have a message and do not affect other requests', async () => {
   const { transport, opened } = connect();
   const { chat, errors } = open(transport);
   provider.says(LIMITED, LIMITED, LIMITED, LIMITED);
@@ -180,7 +180,7 @@ test('errors are shown in words, and harm no other request', async () => {
   assert.deepEqual([other.errors, shown(other.chat), opened.count], [[], ['user: hi', 'assistant: Hello.'], 1]);
 });
 
-test('who has no token gets no socket', async () => {
+test('a socket needs the token', async () => {
   for (const protocols of [[], bearer('wrong')]) {
     const { chat, errors } = open(connect(server.url, protocols).transport);
     await chat.sendMessage({ text: 'hi' });
@@ -190,7 +190,7 @@ test('who has no token gets no socket', async () => {
   assert.equal(provider.requests.length, 0);
 });
 
-test('a turn outlives the server, and its page finds it again', async () => {
+test('a turn outlives the server, and its page reconnects to it', async () => {
   const data = join(stage.folder, 'socket.db');
   const file = ['--config', stage.file];
   const first = await startServer(file, {}, { data });

@@ -1,4 +1,4 @@
-// The pages in `examples/front_ends`, each in a browser before the binary, with a provider on loopback behind it.
+// The pages in `examples/front_ends`, each in a browser with the binary and a loopback provider.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { build } from 'esbuild';
 import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { launch } from './support/browser.mjs';
-import { LIMITED } from './support/door.mjs';
+import { LIMITED } from './support/token-server.mjs';
 import { startProvider } from './support/provider.mjs';
 
 const FOLDER = fileURLToPath(new URL('../examples/front_ends/', import.meta.url));
@@ -25,7 +25,7 @@ let origin;
 let provider;
 let server;
 
-/** The pages as they are bundled by the command in their README; two packages are installed under other names here. */
+/** Bundles the pages like the command in their README. Two packages are installed under other names here. */
 async function bundle() {
   const { outputFiles } = await build({
     entryPoints: ['use_chat.jsx', 'ag_ui.js', 'openai.js'].map((name) => join(FOLDER, name)),
@@ -102,7 +102,7 @@ async function open(name, colorScheme = 'light') {
   return page;
 }
 
-/** Takes a picture, where a folder for them is named. */
+/** Takes a screenshot if a folder for them is set. */
 async function picture(page, name) {
   const pictures = process.env.EVERTURN_PICTURES;
   if (pictures) await page.screenshot({ path: join(pictures, `${name.replace('?', '-')}.png`) });
@@ -140,7 +140,7 @@ for (const [name, colorScheme] of [['use_chat', 'light'], ['use_chat?socket', 'd
     const said = await page.locator('.user').allInnerTexts();
     assert.deepEqual(said, ['Are you there?', 'Roll a die for me.', 'Again!']);
 
-    // What waits can be stopped.
+    // A waiting turn can be stopped.
     provider.says(LIMITED_FOR_A_WHILE);
     await say(page, 'One more.');
     await wait.waitFor();
@@ -152,7 +152,7 @@ for (const [name, colorScheme] of [['use_chat', 'light'], ['use_chat?socket', 'd
   });
 }
 
-test('use_chat: a page that is reloaded follows its turn', async () => {
+test('use_chat: a reloaded page follows its turn', async () => {
   const page = await open('use_chat');
   provider.says(LIMITED_FOR_A_WHILE, 'Still here.');
   await say(page, 'Wait for me');

@@ -24,7 +24,7 @@ impl Asked {
         self.requested.is_empty()
     }
 
-    /// Whether these are all that the turn waits for: otherwise there is more to tell.
+    /// Whether the turn waits only for these. Otherwise, more events will follow.
     pub fn is_all_of(&self, pending: &[ApprovalRequest]) -> bool {
         self.requested == keys(pending) && self.open.is_subset(&self.requested)
     }
@@ -51,7 +51,7 @@ impl Asked {
                 self.requested.remove(&call);
                 self.open.remove(&call);
             }
-            // Calls are made by one step at a time, and this one makes them again.
+            // Only one step at a time makes calls, and this one will repeat them.
             EventBody::StepRewound { .. } => {
                 let requested = &self.requested;
                 self.open.retain(|call| requested.contains(call));

@@ -31,7 +31,7 @@ const view = page('AG-UI on Everturn', {
     agent.addMessage({ id: crypto.randomUUID(), role: 'user', content });
     return run();
   },
-  // `abortRun()` only leaves the run: this ends the turn.
+  // `abortRun()` only ends the stream; this stops the turn.
   stop: () => fetch(`${server}/ag-ui/${threadId}/stop`, { method: 'POST' }),
   decide: (interruptId, approved) => run({ resume: [{ interruptId, status: 'resolved', payload: { approved } }] }),
 });

@@ -1,10 +1,10 @@
-// OpenAI's client with Everturn in place of OpenAI. Its protocol has no word for waits and approvals: this page is told of
-// them by Everturn's own WebSocket. A client that needs neither leaves that part out.
+// OpenAI's client with Everturn in place of OpenAI. Its protocol has no waits or approvals, so this page gets
+// them over Everturn's own WebSocket. A client that needs neither can omit that part.
 import OpenAI from 'openai';
 import { page, server } from './page.js';
 
 const client = new OpenAI({ baseURL: `${server}/v1`, apiKey: 'none', dangerouslyAllowBrowser: true });
-// A name, so that the conversation is kept and can be watched.
+// With a name, the conversation is stored and can be watched.
 const conversationId = crypto.randomUUID();
 const messages = [];
 const items = [];
@@ -44,7 +44,7 @@ socket.onmessage = ({ data }) => {
   const message = JSON.parse(data);
   const event = message.event ?? {};
   if ((event.conversationId ?? message.conversationId) !== conversationId) return;
-  // The conversation is there from its first turn on.
+  // The conversation exists once its first turn has begun.
   if (!isWatched) tell({ type: 'chat.subscribe', extensions: true });
   isWatched = true;
   const call = items.find(({ call }) => call?.id === event.toolCallId)?.call;

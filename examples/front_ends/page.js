@@ -1,9 +1,9 @@
-// What the pages without React share: it shows messages, calls of tools and waits. Nothing in it is about a server.
+// Shared by the pages without React: shows messages, tool calls and waits. Does not talk to a server.
 
-/** The server: `?server=` in the address. */
+/** The server's URL, from `?server=`. */
 export const server = new URLSearchParams(location.search).get('server') ?? 'http://127.0.0.1:4777';
 
-/** Builds a page. `show` draws it anew. */
+/** Builds a page. `show` redraws it. */
 export function page(title, { send, stop, decide }) {
   document.body.innerHTML =
     '<main><h1></h1><ol class="log" aria-live="polite"></ol><p class="wait" role="status" hidden></p><form>' +

@@ -1,4 +1,4 @@
-// `useChat` of Vercel's AI SDK with Everturn as its backend. `?socket` in the address: over a WebSocket.
+// `useChat` of Vercel's AI SDK with Everturn as its backend. With `?socket` in the URL, it uses a WebSocket.
 import { useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useChat } from '@ai-sdk/react';
@@ -21,7 +21,7 @@ function Page() {
     id,
     transport,
     messages: JSON.parse(sessionStorage.messages ?? '[]'),
-    // After a reload, follow the turn that is running.
+    // After a reload, follow the running turn.
     resume: true,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
     onData: ({ type, data }) => {
@@ -40,7 +40,7 @@ function Page() {
     if (input.value.trim()) sendMessage({ text: input.value });
     input.value = '';
   };
-  // `stop()` of the SDK only leaves the stream: this ends the turn.
+  // `stop()` of the SDK only ends the stream; this stops the turn.
   const stop = () => fetch(`${server}/api/chat/${id}/stop`, { method: 'POST' });
 
   return (

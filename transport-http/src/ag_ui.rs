@@ -59,7 +59,7 @@ async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain
     start(&api, asked, sent).await
 }
 
-/// Does what a request asks for.
+/// Starts the run that a request asks for.
 async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response, Plain> {
     asked.model = model(&api.orchestrator, asked.model.take())?;
     // Before the turn, so that a refused request starts nothing.

@@ -66,8 +66,8 @@ impl<T: Translator + 'static> Answer<T> {
         Body::from_stream(self.pieces())
     }
 
-    /// All of it, in pieces that end where a frame does. A shutdown cuts it off, so that the client sees that there is more, and
-    /// comes back for it. Waiting for a piece may be given up without losing anything.
+    /// Returns the whole answer in pieces of complete frames. A shutdown cuts it off, so that the client notices and
+    /// reconnects. Cancel-safe: dropping the future of a piece loses nothing.
     pub(crate) fn pieces(self) -> BoxStream<'static, Result<Bytes, Error>> {
         let pieces = stream::unfold(self, async |mut answer| {
             if let Some(error) = answer.cut.take() {
@@ -138,7 +138,7 @@ impl<T: Translator + 'static> Answer<T> {
     }
 }
 
-/// Whether a turn may begin to wait only for people with this event. A replay of old events has no statuses.
+/// Whether a turn may wait only for people after this event. A replay of old events has no statuses.
 fn may_begin_to_wait(event: &Event<'_>) -> bool {
     matches!(
         event,

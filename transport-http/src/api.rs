@@ -37,7 +37,7 @@ pub fn router(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics) 
     serve(orchestrator, limits, metrics, Router::new())
 }
 
-/// The same, and `GET /api/chat/ws`, whose sockets are among these.
+/// Like [`router`], with `GET /api/chat/ws`, whose sockets count towards the limits of `sockets`.
 pub fn router_with_sockets(
     orchestrator: Orchestrator,
     limits: CallLimits,
@@ -97,7 +97,7 @@ impl Api {
     pub(crate) fn stream_place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.streams.clone().try_acquire_owned().map_err(|_| {
             let most = self.limits.streams;
-            let why = format!("the server has its {most} event streams already: try again later");
+            let why = format!("the server has reached its limit of {most} event streams: try again later");
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why)
         })
     }

@@ -1,4 +1,4 @@
-//! Our own protocol: commands in, events out.
+//! The native protocol: commands in, events out.
 
 use axum::extract::ws::Message;
 use everturn_orchestrator::{Error, Frame, Orchestrator};
@@ -12,13 +12,13 @@ use crate::{
     watch::Watches,
 };
 
-/// Our own protocol: commands in, events out.
+/// The native protocol: commands in, events out.
 #[derive(Clone)]
 pub(crate) struct Native {
     orchestrator: Orchestrator,
 }
 
-/// The events of what is watched, and whatever else there is to tell.
+/// The events of the watched conversations, and other messages for the peer.
 pub(crate) struct Told {
     watches: Watches,
     feeds: Feeds,
@@ -36,7 +36,7 @@ impl Protocol for Native {
     type Outcome = Outcome;
     type News = Told;
 
-    const GOODBYE: &'static str = "the server is shutting down: come back with the last cursor";
+    const GOODBYE: &'static str = "the server is shutting down: reconnect with the last cursor";
 
     fn news(&self) -> Told {
         Told { watches: Watches::default(), feeds: Feeds::new(self.orchestrator.clone()) }
@@ -76,7 +76,7 @@ impl Protocol for Native {
             Outcome::Follow { id, subscription, extensions } => {
                 match (watches.get(&id), extensions) {
                     (None, _) => watches.insert(id, subscription, extensions.unwrap_or(false)),
-                    // At once, so that no command behind this one is undone by it.
+                    // Takes effect at once, so that no later command is undone by it.
                     (Some(watch), Some(extensions)) if watch.extensions != extensions => {
                         let subscription = subscription.after(watch.cursor);
                         watches.insert(id, subscription, extensions);
@@ -93,7 +93,9 @@ impl Protocol for Native {
     }
 
     fn full(limit: usize) -> String {
-        format!("this socket watches {limit} conversations already: unsubscribe from some first")
+        format!(
+            "this socket has reached its limit of {limit} watched conversations: unsubscribe from some first"
+        )
     }
 
     fn complaint(why: &str) -> Option<Message> {

@@ -1,95 +1,94 @@
-//! What is spoken over a socket.
+//! Protocols spoken over a socket.
 
 use axum::extract::ws::Message;
 use everturn_wire::ConversationId;
 
-/// A protocol over sockets: what a frame asks for, how that is carried out, and what the peer is told.
+/// A protocol over sockets: how to read a frame, carry out its command, and produce the messages for the peer.
 ///
-/// The sockets own the rest: how many there are, how much of what a peer asks for is under way, and its pace.
+/// The sockets handle everything else: their number, the number of concurrent commands, and the peer's pace.
 pub trait Protocol: Clone + Send + Sync + 'static {
-    /// What a frame asks for.
+    /// The command of a frame.
     type Command: Clone + Send + 'static;
-    /// What a refusal names, so that the peer knows what was refused.
+    /// Identifies a command in a rejection, so that the peer knows which one was rejected.
     type About: Send + 'static;
-    /// What is left to do for the socket when a command has been carried out.
+    /// The result of a command, to be applied to the socket.
     type Outcome: Send + 'static;
-    /// What the peer of one socket is told.
+    /// The messages for the peer of one socket.
     type News: News;
 
-    /// Why the socket ends when the server shuts down, and what the peer should do.
+    /// The close reason when the server shuts down, with advice for the peer.
     const GOODBYE: &'static str;
 
-    /// Returns what the peer of a new socket is told.
+    /// Returns the messages for the peer of a new socket.
     fn news(&self) -> Self::News;
 
-    /// Understands a text frame.
+    /// Reads a text frame.
     fn read(&self, frame: &str, news: &mut Self::News) -> Read<Self::Command, Self::About>;
 
-    /// Carries out a command, in a task of its own.
+    /// Carries out a command, in its own task.
     fn carry_out(&self, command: Self::Command)
     -> impl Future<Output = Result<Self::Outcome, String>> + Send;
 
-    /// Whether an urgent command reached what it was meant for. Otherwise it is carried out again when those before it
-    /// have ended.
+    /// Whether an urgent command took effect. Otherwise, it is repeated once the commands before it have ended.
     fn has_reached(outcome: &Self::Outcome) -> bool;
 
-    /// Does for the socket what is left to do, and returns an answer if the peer gets one.
+    /// Applies a result to the socket. Returns an answer if the peer gets one.
     fn settle(outcome: Self::Outcome, news: &mut Self::News) -> Option<Message>;
 
-    /// Returns the answer to a command that was not carried out.
+    /// Returns the answer to a rejected command.
     fn refuse(about: Self::About, why: &str, news: &mut Self::News) -> Message;
 
-    /// Says that the socket has as many streams as it may have, and what to do.
+    /// Returns the message that the socket has reached its limit of streams, with advice.
     fn full(limit: usize) -> String;
 
-    /// Returns the answer to a frame that was not understood. `None` closes the socket: the protocol has no such answer.
+    /// Returns the answer to an invalid frame. `None` closes the socket, because the protocol has no such answer.
     fn complaint(why: &str) -> Option<Message>;
 }
 
-/// What the peer of one socket is told beside answers.
+/// The messages for the peer of one socket, except answers to commands.
 pub trait News: Send {
-    /// Returns the next message; pending while there is none. May be dropped at any time without losing one.
+    /// Returns the next message; pending while there is none. Cancel-safe: dropping the future loses no message.
     fn next(&mut self, streams_first: bool) -> impl Future<Output = Message> + Send;
 
-    /// Returns the number of streams that the peer is sent.
+    /// Returns the number of streams sent to the peer.
     fn streams(&self) -> usize;
 }
 
-/// A frame, understood.
+/// The result of reading a frame.
 #[derive(Debug)]
 pub enum Read<C, A> {
-    /// Carry this out.
+    /// A command to carry out.
     Command(Asked<C, A>),
-    /// It was carried out at once.
+    /// Already carried out.
     Done,
-    /// It is refused with this answer.
+    /// Rejected with this answer.
     Refused(Message),
-    /// It makes no sense.
+    /// Invalid, with the reason.
     NotUnderstood(String),
 }
 
-/// A command, and what it needs.
+/// A command with its requirements.
 #[derive(Debug)]
 pub struct Asked<C, A> {
     /// The command.
     pub command: C,
-    /// What a refusal names.
+    /// Identifies the command in a rejection.
     pub about: A,
-    /// The conversation whose commands are carried out one after the other.
+    /// The conversation whose commands are carried out in order.
     pub conversation: Option<ConversationId>,
-    /// How it stands to the commands before it.
+    /// Its order relative to earlier commands.
     pub urgency: Urgency,
     /// Whether it adds a stream.
     pub adds_stream: bool,
 }
 
-/// How a command stands to those before it.
+/// The order of a command relative to earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// It waits for all before it of its conversation.
+    /// It waits for all earlier commands of its conversation.
     Ordered,
-    /// The same, and it starts a turn.
+    /// Like `Ordered`, and it starts a turn.
     Starts,
-    /// It waits for none; where it reached nobody, it is carried out again when one before it has started a turn.
+    /// It waits for none. If it had no effect, it is repeated once an earlier command has started a turn.
     Urgent,
 }

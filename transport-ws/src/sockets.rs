@@ -87,7 +87,8 @@ impl Sockets {
         self.upgrade_to(request, Native::new(self.orchestrator.clone())).await
     }
 
-    /// Makes the request a socket over which another protocol is spoken, or says why that cannot be. It counts like any other.
+    /// Upgrades the request to a socket with another protocol, or returns the reason for a rejection. It counts towards the
+    /// same limits.
     pub async fn upgrade_to<P: Protocol>(&self, request: Request, protocol: P) -> Response {
         let upgrade = match WebSocketUpgrade::from_request(request, &()).await {
             Ok(upgrade) => upgrade,

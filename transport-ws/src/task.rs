@@ -16,10 +16,10 @@ const BROKE: &str = "the command broke off; the server's log says why";
 /// A command as counted by its socket.
 pub(crate) struct Begun<A> {
     pub(crate) number: u64,
-    /// What a refusal names.
+    /// Identifies the command in a rejection.
     pub(crate) about: A,
     pub(crate) id: Option<ConversationId>,
-    /// Whether there will be another stream once it is done.
+    /// Whether it adds a stream.
     pub(crate) promised: bool,
     pub(crate) bytes: usize,
 }

@@ -38,7 +38,7 @@ pub(crate) struct UnderWay<P: Protocol> {
     /// The unfinished commands of each conversation.
     lanes: HashMap<ConversationId, Vec<Ticket>>,
     next: u64,
-    /// Number of streams that there will be once these commands are done, and were not before.
+    /// Number of streams that these commands will add.
     promised: usize,
     /// Size of the frames of these commands in bytes, without urgent ones.
     bytes: usize,
@@ -83,7 +83,7 @@ impl<P: Protocol> UnderWay<P> {
         self.full_since.filter(|_| !self.has_room()).map(|since| since + PATIENCE)
     }
 
-    /// Starts a command. Returns an answer only if it is refused, and an error if the frame cannot be understood.
+    /// Starts a command. Returns an answer only if it is rejected, and an error if the frame is invalid.
     pub(crate) fn begin(&mut self, frame: &str, news: &mut P::News) -> Result<Option<Message>, String> {
         let asked = match self.protocol.read(frame, news) {
             Read::Command(asked) => asked,
@@ -150,7 +150,7 @@ impl<P: Protocol> UnderWay<P> {
         }
     }
 
-    /// Finishes a command on the socket's side. Returns the answer, if there is one.
+    /// Applies the result of a command to the socket. Returns the answer, if any.
     pub(crate) fn end(&mut self, done: Done<P>, news: &mut P::News) -> Option<Message> {
         let task::Done { begun: Begun { number, about, id, promised, bytes }, outcome } = done;
         self.count -= 1;

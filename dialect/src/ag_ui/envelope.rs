@@ -1,33 +1,33 @@
-//! What CopilotKit sends to a runtime that has one endpoint for everything.
+//! Requests to CopilotKit's single-endpoint runtime.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::failure::brief;
 
-/// A call of CopilotKit's, as its body names it.
+/// A call of CopilotKit, read from the request body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// What is asked for.
+    /// The method.
     pub method: Method,
-    /// The agent; empty if none is named.
+    /// The agent's id; empty if absent.
     pub agent_id: String,
-    /// The thread that is to be stopped; empty if none is named.
+    /// The id of the thread to stop; empty if absent.
     pub thread_id: String,
-    /// The body of that call; empty if there is none.
+    /// The body of the inner call; empty if absent.
     pub body: &'a [u8],
 }
 
-/// What CopilotKit asks its runtime for.
+/// A method of CopilotKit's runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The agents that there are.
+    /// Lists the agents.
     Info,
-    /// A run.
+    /// Starts a run.
     Run,
-    /// The messages of a thread, and its running turn.
+    /// Returns the messages of a thread, and its running turn.
     Connect,
-    /// The end of the running turn.
+    /// Stops the running turn.
     Stop,
 }
 
@@ -48,14 +48,14 @@ struct Params {
 }
 
 impl<'a> Envelope<'a> {
-    /// Understands a request body.
+    /// Parses a request body.
     ///
     /// # Errors
-    /// When it is no such envelope: what is wrong with it.
+    /// Returns what is wrong if it is not a valid envelope.
     pub fn read(body: &'a [u8]) -> Result<Self, String> {
         let Written { method, params: Params { agent_id, thread_id }, body } =
             serde_json::from_slice(body)
-                .map_err(|error| brief(format!("the request body is not one of CopilotKit's: {error}")))?;
+                .map_err(|error| brief(format!("not a request of CopilotKit: {error}")))?;
         let method = match method.as_str() {
             "info" => Method::Info,
             "agent/run" => Method::Run,

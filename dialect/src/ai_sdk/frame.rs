@@ -1,4 +1,4 @@
-//! What a client sends over a WebSocket.
+//! Frames sent by clients over a WebSocket.
 
 use everturn_wire::{ConversationId, TraceContext};
 use serde::Deserialize;
@@ -6,42 +6,42 @@ use serde::Deserialize;
 use super::{ChatRequest, request::Apart};
 use crate::{conversation_of, failure::brief, lenient};
 
-/// Longest id of a request, in bytes: it is repeated in every frame of the answer.
+/// Maximum length of a request's id, in bytes. Every frame of the answer repeats it.
 const MAX_REQUEST_ID: usize = 128;
 
 /// A frame of `WebSocketChatTransport`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
-    /// The id of the request, which the frames of its answer name.
+    /// The id of the request, repeated in the frames of its answer.
     pub request_id: String,
-    /// What is asked for.
+    /// The command.
     pub ask: FrameAsk,
 }
 
-/// What a frame asks for.
+/// The command of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameAsk {
-    /// What `POST /api/chat` takes.
+    /// Starts or continues a turn, like `POST /api/chat`.
     Send {
         /// The request.
         request: Box<ChatRequest>,
-        /// The key under which the same request is recognized.
+        /// The idempotency key, if any.
         idempotency_key: Option<String>,
-        /// The trace that the request belongs to.
+        /// The trace context of the request, if any.
         trace: Option<TraceContext>,
     },
-    /// The running turn of this conversation from its start.
+    /// Streams the running turn of this conversation from its start.
     Resume(ConversationId),
-    /// No more of the answer to this request.
+    /// Ends the answer to this request.
     Abort,
 }
 
-/// Why a frame is not understood.
+/// Why a frame is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// It names no request, so that there is none to refuse.
+    /// It has no valid request id, so no request can be rejected.
     Nameless(String),
-    /// The request cannot be carried out.
+    /// The request is invalid.
     Request {
         /// The id of the request.
         request_id: String,
@@ -66,7 +66,7 @@ struct Resume {
     last_sequence: Option<serde::de::IgnoredAny>,
 }
 
-/// The headers of a request that mean something here. The SDK writes their names in lower case.
+/// The headers that are used. The SDK sends their names in lower case.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 struct Headers {
@@ -85,14 +85,13 @@ struct WithHeaders {
 }
 
 impl Frame {
-    /// Understands a text frame.
+    /// Parses a text frame.
     ///
     /// # Errors
-    /// When it is none of the SDK's, or its request makes no sense.
+    /// Returns an error if it is not a frame of the SDK, or if its request is invalid.
     pub fn read(text: &str) -> Result<Self, FrameError> {
-        let nameless = |error| {
-            FrameError::Nameless(brief(format!("the frame is not one of WebSocketChatTransport's: {error}")))
-        };
+        let nameless =
+            |error| FrameError::Nameless(brief(format!("not a frame of WebSocketChatTransport: {error}")));
         let head: Head = serde_json::from_str(text).map_err(nameless)?;
         let request_id = head.request_id.filter(|id| (1..=MAX_REQUEST_ID).contains(&id.len()));
         let Some(request_id) = request_id else {
@@ -107,16 +106,14 @@ impl Frame {
 }
 
 fn ask(kind: &str, text: &str) -> Result<FrameAsk, String> {
-    let strange = |error| format!("the frame is not one of WebSocketChatTransport's: {error}");
+    let strange = |error| format!("not a frame of WebSocketChatTransport: {error}");
     match kind {
         "abort" => Ok(FrameAsk::Abort),
         "resume" => {
             let Resume { id, last_sequence } = serde_json::from_str(text).map_err(strange)?;
             match last_sequence {
-                // A replay joins what was told in pieces: its chunks have other numbers.
-                Some(_) => {
-                    Err("lastSequence is not supported: leave it out to be sent the whole turn".to_owned())
-                }
+                // A replay joins pieces of text, so its chunks have other numbers.
+                Some(_) => Err("lastSequence is not supported: omit it to get the whole turn".to_owned()),
                 None => Ok(FrameAsk::Resume(conversation_of(&id))),
             }
         }

@@ -80,7 +80,7 @@ struct Body {
     everturn: Option<Options>,
 }
 
-/// A request in a WebSocket frame, where the app's own fields are in `body`.
+/// A request in a WebSocket frame, whose `body` has the app's fields.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Apart {
@@ -121,7 +121,7 @@ impl ChatRequest {
         Self::of(body)
     }
 
-    /// Understands a request that came in a frame.
+    /// Parses the request of a frame.
     pub(super) fn of_frame(frame: Apart) -> Result<Self, String> {
         let Apart { id, messages, trigger, message_id, body: Added { message, model, everturn } } = frame;
         Self::of(Body { id, messages, message, trigger, message_id, model, everturn })

@@ -1,9 +1,9 @@
-//! What CopilotKit sends where all calls have one address.
+//! Requests to CopilotKit's single endpoint.
 
 use everturn_dialect::ag_ui::{Envelope, Method};
 
 #[test]
-fn a_call_is_named_in_the_body() {
+fn the_method_is_named_in_the_body() {
     let run =
         br#"{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"t", "runId":"r"}}"#;
     let Envelope { method, agent_id, thread_id, body } = Envelope::read(run).unwrap();
@@ -18,7 +18,7 @@ fn a_call_is_named_in_the_body() {
 }
 
 #[test]
-fn what_is_no_call_is_refused_in_words() {
+fn invalid_calls_are_rejected_with_a_reason() {
     let long = format!(r#"{{"method":"{}"}}"#, "x".repeat(9000));
     for (body, why) in [
         (r#"{"method":"transcribe"}"#, "agent/connect or agent/stop"),

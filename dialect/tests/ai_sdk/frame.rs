@@ -1,4 +1,4 @@
-//! Frames of `WebSocketChatTransport`, and what it is answered.
+//! Frames of `WebSocketChatTransport`, and the answers to them.
 
 use everturn_dialect::{
     Event, Translator as _,
@@ -26,7 +26,7 @@ fn sent(frame: &Value) -> Result<Box<ChatRequest>, FrameError> {
     Ok(request)
 }
 
-/// Why the request "r" is refused.
+/// Returns why the request "r" is rejected.
 fn refused(frame: &Value) -> String {
     match Frame::read(&frame.to_string()) {
         Err(FrameError::Request { request_id, why }) if request_id == "r" => why,
@@ -46,7 +46,7 @@ fn a_request_means_the_same_as_over_http() {
     assert!(matches!(over_http.ask, Ask::Again { .. }));
     assert_eq!(*sent(&frame).unwrap(), over_http);
     assert_eq!(over_http.conversation_id.as_str(), "c");
-    // As an app may prepare it.
+    // An app may prepare it like this.
     let alone =
         json!({ "message": { "id": "u", "role": "user", "parts": [{ "type": "text", "text": "alone" }] } });
     let asked = sent(&send(json!({ "messages": [], "body": alone }))).unwrap();
@@ -67,7 +67,7 @@ fn headers_name_the_trace_and_the_key() {
 }
 
 #[test]
-fn a_turn_is_asked_for_again_or_left() {
+fn a_turn_is_resumed_or_aborted() {
     let resume = json!({ "type": "resume", "requestId": "r", "id": "a b", "headers": {}, "body": {} });
     let FrameAsk::Resume(id) = Frame::read(&resume.to_string()).unwrap().ask else { panic!() };
     assert!(id.as_str().starts_with("chat:"));
@@ -79,7 +79,7 @@ fn a_turn_is_asked_for_again_or_left() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said_to_its_request() {
+fn an_invalid_request_is_rejected_by_its_id() {
     assert!(refused(&json!({ "type": "stop", "requestId": "r" })).contains("\"stop\": expected send"));
     assert!(refused(&send(json!({ "messages": [] }))).contains("messages is empty"));
     assert!(refused(&send(json!({ "messages": 7 }))).contains("a list of messages"));
@@ -97,10 +97,10 @@ fn what_makes_no_sense_is_said_to_its_request() {
         assert!(matches!(Frame::read(frame), Err(FrameError::Nameless(_))), "{frame}");
     }
     let FrameError::Nameless(why) = Frame::read("?").unwrap_err() else { panic!() };
-    assert!(why.starts_with("the frame is not one of WebSocketChatTransport's"), "{why}");
+    assert!(why.starts_with("not a frame of WebSocketChatTransport"), "{why}");
 }
 
-/// The frames of a whole stream, which came in these pieces.
+/// Returns the frames of a whole stream that arrived in these pieces.
 fn frames<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Vec<Value> {
     let mut reply = Reply::new("a \"quoted\" id");
     let mut frames: Vec<Value> = vec![serde_json::from_str(&reply.start()).unwrap()];

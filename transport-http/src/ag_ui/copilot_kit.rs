@@ -1,4 +1,4 @@
-//! What CopilotKit asks its runtime for: four routes, or one endpoint for all of it.
+//! The routes of CopilotKit's runtime, and its single endpoint.
 
 use axum::{
     Json, Router,
@@ -23,10 +23,10 @@ use crate::{
     refusal::Refusal,
 };
 
-/// The agent that is offered: every thread is a conversation with the default model.
+/// The only agent: every thread is a conversation with the default model.
 const AGENT: &str = "default";
 
-/// The version of CopilotKit's runtime whose routes these are.
+/// The version of CopilotKit's runtime that these routes implement.
 const RUNTIME: &str = "1.75.0";
 
 pub(super) fn routes() -> Router<Api> {
@@ -38,7 +38,7 @@ pub(super) fn routes() -> Router<Api> {
         .route("/copilotkit/agent/{agentId}/stop/{threadId}", post(stop_agent))
 }
 
-/// `POST /copilotkit`: whatever its envelope names.
+/// `POST /copilotkit`: the method named in the body.
 async fn single(State(api): State<Api>, request: Request) -> Result<Response, Plain> {
     let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
@@ -90,13 +90,13 @@ async fn stop_agent(State(api): State<Api>, path: RawPathParams) -> Result<Json<
     stop(&api, parameter(&path, "threadId")).await
 }
 
-/// The conversation so far, and the running turn from its start.
+/// Streams the conversation so far, and the running turn from its start.
 async fn connect(api: &Api, asked: RunRequest) -> Result<Response, Plain> {
     let place = api.stream_place()?;
     Ok(Call { api, place }.connect(asked.head, &asked.conversation_id).await?)
 }
 
-/// Ends the running turn.
+/// Stops the running turn.
 async fn stop(api: &Api, thread_id: &str) -> Result<Json<Value>, Plain> {
     Ok(Json(match end_turn(&api.orchestrator, &conversation_of(thread_id)).await? {
         true => json!({ "stopped": true }),

@@ -1,4 +1,4 @@
-//! What a request becomes, whether it comes by HTTP or over a WebSocket.
+//! Handles requests that arrive over HTTP or a WebSocket.
 
 use bytes::Bytes;
 use everturn_dialect::ai_sdk::{Ask, ChatRequest, Chunks, Place, Version, queued};
@@ -16,23 +16,23 @@ use crate::{
     refusal::Refusal,
 };
 
-/// How a person answered, as it is kept with the decision.
+/// The client recorded with a person's decision.
 const VIA: &str = "ai-sdk";
 
-/// Why a call is closed without its result.
+/// Why a call is closed without a result.
 const LATE: &str = "this request for approval is no longer open";
 
 /// The answer to a request.
 pub(super) enum Answer {
-    /// A stream, in pieces that consist of whole events.
+    /// A stream, in pieces of complete events.
     Stream(ConversationId, BoxStream<'static, Result<Bytes, Error>>),
-    /// A stream that is there already.
+    /// A stream that is already complete.
     Whole(ConversationId, Vec<u8>),
     /// No turn is running.
     Nothing,
 }
 
-/// A message, the same again, or answers to requests for approval.
+/// Answers a message, a repetition, or answers to requests for approval.
 pub(super) async fn answer(
     api: &Api,
     version: Version,
@@ -40,7 +40,7 @@ pub(super) async fn answer(
     sent: Sent,
 ) -> Result<Answer, Refusal> {
     asked.model = model(&api.orchestrator, asked.model)?;
-    // Before the turn: who is refused has started nothing.
+    // Before the turn starts, so that a rejected request starts nothing.
     let place = api.stream_place()?;
     let call = Call { api, version, place };
     let rest = call.respond(&asked).await?;
@@ -59,7 +59,7 @@ pub(super) async fn answer(
     }
 }
 
-/// The running turn from its start.
+/// Streams the running turn from its start.
 pub(super) async fn running(api: &Api, version: Version, id: &ConversationId) -> Result<Answer, Refusal> {
     let place = api.stream_place()?;
     Ok(Call { api, version, place }.running(id).await?)
@@ -72,7 +72,7 @@ struct Call<'a> {
     place: OwnedSemaphorePermit,
 }
 
-/// What is to come of a turn whose requests for approval were answered.
+/// The remaining events of a turn whose requests for approval were answered.
 struct Rest {
     events: Events,
     chunks: Chunks,
@@ -107,7 +107,7 @@ impl Call<'_> {
         }
     }
 
-    /// A turn from its start.
+    /// Streams a turn from its start.
     async fn follow(self, started: Started) -> Result<Answer, Error> {
         let id = started.conversation_id;
         let events = self.api.orchestrator.subscribe(&id, Some(started.from), true).await?;
@@ -116,7 +116,7 @@ impl Call<'_> {
         Ok(self.answer(&id, Events::of(events), chunks, bytes))
     }
 
-    /// The running turn from its start, if there is one.
+    /// Streams the running turn from its start, if there is one.
     async fn running(self, id: &ConversationId) -> Result<Answer, Error> {
         let running = match Events::of_running(&self.api.orchestrator, id).await {
             Err(Error::UnknownConversation { .. }) => None,
@@ -128,15 +128,15 @@ impl Call<'_> {
         Ok(self.answer(id, events, chunks, bytes))
     }
 
-    /// Answers the requests for approval that the client was asked for.
+    /// Answers the requests for approval that the client received.
     async fn respond(&self, asked: &ChatRequest) -> Result<Option<Rest>, Error> {
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
         if asked.responses.is_empty() {
             return Ok(None);
         }
-        // Before it is answered: what comes of it is still to come.
+        // Subscribe before answering, so that no event is missed.
         let events = match orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await {
-            // They are of a conversation that is gone: the message begins it anew.
+            // The conversation no longer exists, so the message starts it anew.
             Err(Error::UnknownConversation { .. }) if asked.ask != Ask::Continue => return Ok(None),
             events => events?,
         };
@@ -160,7 +160,7 @@ impl Call<'_> {
         Ok(Some(Rest { events: Events::of(events), chunks, bytes, has_answered }))
     }
 
-    /// What comes of the answers.
+    /// Streams what follows the answers.
     async fn rest(self, asked: &ChatRequest, rest: Option<Rest>) -> Result<Answer, Error> {
         let id = &asked.conversation_id;
         let Some(Rest { events, mut chunks, mut bytes, has_answered }) = rest else {
@@ -178,7 +178,7 @@ impl Call<'_> {
     }
 }
 
-/// The message that is to be answered again.
+/// Returns the `seq` of the message to answer again.
 async fn find(orchestrator: &Orchestrator, id: &ConversationId, place: &Place) -> Result<Option<u64>, Error> {
     let turns = match orchestrator.metrics(id).await {
         Err(Error::UnknownConversation { .. }) => return Ok(None),

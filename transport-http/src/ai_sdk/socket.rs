@@ -1,4 +1,4 @@
-//! `WebSocketChatTransport`: several requests at once over one WebSocket.
+//! `WebSocketChatTransport`: several concurrent requests over one WebSocket.
 
 use std::{collections::HashMap, future::pending};
 
@@ -17,7 +17,7 @@ use tokio_stream::StreamMap;
 use super::call::{self, Answer};
 use crate::{api::Api, call::chat::Sent, refusal::Refusal};
 
-/// What this transport speaks, from its first version on.
+/// The version of the stream that this transport supports, from its first release on.
 const VERSION: Version = Version::Seven;
 
 /// The protocol of `WebSocketChatTransport`.
@@ -28,24 +28,24 @@ pub(super) struct ChatSocket {
 
 type Pieces = BoxStream<'static, Result<Bytes, Error>>;
 
-/// What has come of a request.
+/// The result of a request.
 pub(super) struct Opened {
     request_id: String,
     /// `None`: no turn is running.
     stream: Option<Pieces>,
 }
 
-/// The answers that one socket is sent.
+/// The answers sent over one socket.
 #[derive(Default)]
 pub(super) struct Answers {
-    /// The requests that were not answered to the end; the answer to one that is under way has not begun.
+    /// The requests with unfinished answers; `None` if the answer has not begun.
     requests: HashMap<String, Option<Reply>>,
     streams: StreamMap<String, Pieces>,
-    /// The piece that is being told.
+    /// The piece that is being sent.
     piece: Option<Piece>,
 }
 
-/// A piece of an answer, of which everything up to a place was told.
+/// A piece of an answer, sent up to an offset.
 struct Piece {
     request_id: String,
     text: Utf8Bytes,
@@ -122,7 +122,7 @@ impl Protocol for ChatSocket {
     }
 
     fn settle(Opened { request_id, stream }: Opened, answers: &mut Answers) -> Option<Message> {
-        // Its client may have left: the turn goes on without it.
+        // If the client has ended the answer, the turn continues without it.
         let state = answers.requests.get_mut(&request_id)?;
         let reply = Reply::new(&request_id);
         let Some(stream) = stream else {
@@ -141,24 +141,24 @@ impl Protocol for ChatSocket {
     }
 
     fn full(limit: usize) -> String {
-        format!("this socket has {limit} streams already: wait until one ends")
+        format!("this socket has reached its limit of {limit} streams: wait until one ends")
     }
 
-    /// There is none: a client that is told of no request gives them all up.
+    /// None, because a client that receives an error without a request id gives up all requests.
     fn complaint(_: &str) -> Option<Message> {
         None
     }
 }
 
 impl Answers {
-    /// Nothing more is told of this request.
+    /// Ends the answer to this request.
     fn end(&mut self, request_id: &str) {
         self.requests.remove(request_id);
         self.streams.remove(request_id);
         self.piece.take_if(|piece| piece.request_id == request_id);
     }
 
-    /// The next frame of the piece that is being told.
+    /// Returns the next frame of the current piece.
     fn frame(&mut self) -> Option<Message> {
         let piece = self.piece.as_mut()?;
         let mut rest = &piece.text[piece.at..];
@@ -186,11 +186,11 @@ impl News for Answers {
             }
             match self.streams.next().await {
                 Some((request_id, Ok(bytes))) => {
-                    // Streams are JSON, which is UTF-8: nothing is passed over.
+                    // Streams are JSON, hence UTF-8, so nothing is lost.
                     let text = Utf8Bytes::try_from(bytes).unwrap_or_default();
                     self.piece = Some(Piece { request_id, text, at: 0 });
                 }
-                // The server shuts down: the socket is about to be closed, which says so.
+                // The server is shutting down, and the socket is about to be closed with that reason.
                 Some((request_id, Err(_))) => drop(self.streams.remove(&request_id)),
                 None => pending().await,
             }

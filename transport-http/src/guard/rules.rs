@@ -21,7 +21,7 @@ use crate::refusal::Refusal;
 /// How long a browser may cache a preflight response.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3600);
 
-/// Headers that pages of allowed origins may send: those that our calls read, and those that OpenAI's SDK adds.
+/// Headers that pages of allowed origins may send: those that the API reads, and those that OpenAI's SDK adds.
 const HEADERS: [&str; 16] = [
     "authorization",
     "content-type",

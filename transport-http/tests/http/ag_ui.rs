@@ -139,7 +139,7 @@ fn called(method: &str, agent: &str, body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn one_endpoint_does_what_four_routes_do() {
+async fn the_single_endpoint_does_the_same_as_the_four_routes() {
     let mut world = world().await;
     let info = post(world.address, SINGLE, json!({ "method": "info" })).await.json().await;
     assert_eq!(info, get(world.address, "/copilotkit/info").await.json().await);

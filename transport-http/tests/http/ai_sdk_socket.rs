@@ -42,7 +42,7 @@ async fn connect(address: SocketAddr) -> Peer {
     Peer::open(address, request(address, PATH)).await.unwrap()
 }
 
-/// A request, as the transport sends it; what it adds wins.
+/// A request as sent by the transport; `more` overrides its fields.
 fn send(request_id: &str, chat: &str, more: Value) -> Value {
     let mut frame = submit(&json!([user("u", "hi")]));
     for (name, value) in [("type", "send"), ("requestId", request_id), ("id", chat)] {
@@ -62,20 +62,20 @@ fn abort(request_id: &str) -> Value {
     json!({ "type": "abort", "requestId": request_id })
 }
 
-/// The next frame of a request; other requests must be silent.
+/// Returns the next frame, which must belong to this request.
 async fn frame(peer: &mut Peer, request_id: &str) -> Value {
     let frame: Value = serde_json::from_str(&peer.hear_text().await).unwrap();
     assert_eq!(frame["requestId"], request_id, "{frame}");
     frame
 }
 
-/// The chunks of a request from its start frame up to its end, or to the first with this text.
+/// Returns the chunks of a request from its start frame up to its end, or to the first chunk with this text.
 async fn told(peer: &mut Peer, request_id: &str, until: Option<&str>) -> Vec<Value> {
     assert_eq!(frame(peer, request_id).await["type"], "start");
     more(peer, request_id, 0, until).await
 }
 
-/// The chunks from this number on.
+/// Returns the chunks from this number on.
 async fn more(peer: &mut Peer, request_id: &str, first: usize, until: Option<&str>) -> Vec<Value> {
     let mut chunks = Vec::new();
     loop {
@@ -106,7 +106,7 @@ async fn a_message_is_answered_in_numbered_chunks() {
         ["start", "start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"]
     );
     assert_eq!(text(&chunks), "Hello");
-    // It is the chat that the other doors know.
+    // It is the same chat as over HTTP.
     let id = chunks[0]["messageMetadata"]["conversationId"].as_str().unwrap();
     let history = get(world.address, &format!("/conversations/{id}")).await.json().await;
     assert_eq!(history["latestSeq"], 2);
@@ -122,7 +122,7 @@ async fn a_message_is_answered_in_numbered_chunks() {
 }
 
 #[tokio::test]
-async fn requests_of_one_socket_are_answered_at_once_and_left_one_by_one() {
+async fn requests_of_one_socket_are_concurrent_and_aborted_one_by_one() {
     let mut world = world().await;
     let mut peer = connect(world.address).await;
     peer.say(resume("0", "one")).await;
@@ -135,17 +135,17 @@ async fn requests_of_one_socket_are_answered_at_once_and_left_one_by_one() {
     let two = world.call().await;
     two.text("Yes");
     let of_two = told(&mut peer, "2", Some("Yes")).await;
-    // The first one is left, and goes on by itself; the second one is told as before.
+    // The first request is aborted, but its turn continues; the second is unaffected.
     peer.say(abort("1")).await;
     peer.say(abort("unknown")).await;
-    // What comes next is read after them.
+    // Later messages are read after both frames.
     peer.say(resume("?", "none")).await;
     assert_eq!(frame(&mut peer, "?").await["type"], "no-active");
     one.text("lo ");
     two.answer("!");
     let rest = more(&mut peer, "2", of_two.len(), None).await;
     assert_eq!(text(&rest), "!");
-    // A replay begins where the turn began, and follows it.
+    // A replay begins at the start of the turn, and follows it.
     peer.say(resume("3", "one")).await;
     let again = told(&mut peer, "3", Some("lo ")).await;
     assert_eq!((&again[0], text(&again).as_str()), (&seen[0], "Hello "));
@@ -157,7 +157,7 @@ async fn requests_of_one_socket_are_answered_at_once_and_left_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_wait_is_told_a_message_meanwhile_is_queued_and_a_stop_ends_both() {
+async fn a_wait_is_reported_a_message_meanwhile_is_queued_and_a_stop_ends_both() {
     let mut world = world().await;
     let mut peer = connect(world.address).await;
     peer.say(send("1", "c", json!({}))).await;
@@ -165,7 +165,7 @@ async fn a_wait_is_told_a_message_meanwhile_is_queued_and_a_stop_ends_both() {
     let seen = told(&mut peer, "1", Some("data-everturn-retry")).await;
     assert_eq!(seen.last().unwrap()["data"]["code"], "529");
     peer.say(send("2", "c", json!({ "messages": [user("u", "hi"), user("u2", "more")] }))).await;
-    // Both are told of it; their frames come in any order.
+    // Both requests get its events, in any order.
     let mut of_second = Vec::new();
     while of_second.last().is_none_or(|frame: &Value| frame["type"] != "end") {
         let frame: Value = serde_json::from_str(&peer.hear_text().await).unwrap();
@@ -188,7 +188,7 @@ async fn a_wait_is_told_a_message_meanwhile_is_queued_and_a_stop_ends_both() {
 }
 
 #[tokio::test]
-async fn a_call_runs_once_it_is_allowed() {
+async fn a_call_runs_when_it_is_allowed() {
     let mut world = World::serve_built(
         |builder| builder.tool(Shell),
         |orchestrator, _| app(orchestrator, SocketLimits::default()),
@@ -205,13 +205,13 @@ async fn a_call_runs_once_it_is_allowed() {
     world.call().await.answer("Done.");
     let chunks = told(&mut peer, "2", None).await;
     assert_eq!((&chunks[1]["output"], text(&chunks).as_str()), (&json!("ran \"a\""), "Done."));
-    // Late: the call is closed.
+    // Too late: the call is closed.
     peer.say(send("3", "my chat", allowed)).await;
     assert_eq!(types(&told(&mut peer, "3", None).await), ["start", "tool-output-error", "finish"]);
 }
 
 #[tokio::test]
-async fn a_request_that_cannot_be_carried_out_touches_no_other() {
+async fn a_rejected_request_affects_no_other() {
     let mut world = world().await;
     let mut peer = connect(world.address).await;
     peer.say(send("1", "one", json!({}))).await;
@@ -234,14 +234,14 @@ async fn a_request_that_cannot_be_carried_out_touches_no_other() {
 }
 
 #[tokio::test]
-async fn what_names_no_request_closes_the_socket() {
+async fn a_frame_without_a_request_id_closes_the_socket() {
     let mut world = world_with(SocketLimits { command: 1024, ..SocketLimits::default() }).await;
     let mut table = vec![
         (Message::text("?"), "WebSocketChatTransport"),
         (Message::text(r#"{"type":"send"}"#), "requestId"),
         (Message::binary(b"{}".to_vec()), "text frames"),
     ];
-    // The answer to the first would be taken for that to the second.
+    // The answers to both could not be told apart.
     table.push((Message::text(send("1", "c", json!({})).to_string()), "in use"));
     for (message, why) in table {
         let mut peer = connect(world.address).await;
@@ -260,7 +260,7 @@ async fn what_names_no_request_closes_the_socket() {
 }
 
 #[tokio::test]
-async fn a_socket_has_so_many_streams_and_all_sockets_count_together() {
+async fn streams_are_limited_per_socket_and_in_total() {
     let limits = SocketLimits { sockets: 2, subscriptions: 1, ..SocketLimits::default() };
     let mut world = world_with(limits).await;
     let mut peer = connect(world.address).await;
@@ -280,7 +280,7 @@ async fn a_socket_has_so_many_streams_and_all_sockets_count_together() {
 }
 
 #[tokio::test]
-async fn so_many_requests_are_under_way_at_once() {
+async fn concurrent_requests_are_limited() {
     let gate = Arc::new(Semaphore::new(0));
     let storage = Storage::new(move |_| Mishap::Waits(gate.clone()));
     let limits = SocketLimits { commands: 2, ..SocketLimits::default() };
@@ -298,7 +298,7 @@ async fn so_many_requests_are_under_way_at_once() {
 }
 
 #[tokio::test]
-async fn a_reader_that_takes_nothing_is_dropped_and_delays_nobody() {
+async fn a_stalled_reader_is_dropped_and_delays_nobody() {
     let limits = SocketLimits { sockets: 2, ..SocketLimits::default() };
     let mut world = world_with(limits).await;
     let stream = TcpSocket::new_v4().unwrap();
@@ -309,7 +309,7 @@ async fn a_reader_that_takes_nothing_is_dropped_and_delays_nobody() {
     stuck.say(send("1", "c", json!({}))).await;
     let call = world.call().await;
     told(&mut stuck, "1", Some("start")).await;
-    // It reads no more. Somebody else sees all of it.
+    // It stops reading, while another client receives everything.
     let mut quick = connect(world.address).await;
     quick.say(resume("2", "c")).await;
     told(&mut quick, "2", Some("start")).await;
@@ -327,7 +327,7 @@ async fn a_reader_that_takes_nothing_is_dropped_and_delays_nobody() {
         got += message.len();
     }
     assert!(got < 1024 * piece.len(), "{got}");
-    // Its place is free again.
+    // Its slot is free again.
     connect(world.address).await;
 }
 
@@ -351,7 +351,7 @@ async fn a_shutdown_closes_the_socket_and_leaves_the_turn() {
 }
 
 #[tokio::test]
-async fn who_may_open_a_socket_is_the_same_as_elsewhere() {
+async fn sockets_have_the_same_access_rules() {
     let world = World::serve(|orchestrator, address| {
         let access = Access {
             bound: address,

@@ -106,7 +106,7 @@ async fn a_late_client_reads_nothing_twice() {
 }
 
 #[tokio::test]
-async fn a_replay_that_pauses_at_an_earlier_wait_for_people_goes_on() {
+async fn a_replay_continues_after_an_earlier_wait_for_people() {
     // One event at a time: the stream is at each of them for a moment with nothing more to tell.
     let journal = Counting::new(1);
     let mut world = World::serve_built(

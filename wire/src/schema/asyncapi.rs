@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::{components, tag};
 
-/// What is spoken at the other address.
-const CHAT: &str = "What `WebSocketChatTransport` of Vercel's AI SDK (7.0.135 or newer) sends and is sent: frames that are \
-                    described by the AI SDK. Several requests at once; `abort` leaves one, and its turn continues.";
+/// Describes the channel of the AI SDK.
+const CHAT: &str = "The frames of `WebSocketChatTransport` of Vercel's AI SDK (7.0.135 or newer), as documented by the SDK. \
+                    Supports concurrent requests. `abort` ends the answer to a request; its turn continues.";
 
 /// Returns the WebSocket API as an AsyncAPI 3.0 document, from the server's side: it receives commands and sends
 /// messages.

@@ -195,7 +195,7 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "POST /api/chat",
         id: "createUiMessage",
-        summary: "Endpoint for `useChat` of Vercel's AI SDK: takes a new message, one to answer again, an edited one, or answers to requests for approval, and returns a UI message stream. See the AI SDK's documentation for both formats. A message to a running turn is queued. The same is served over a WebSocket at `/api/chat/ws`, for `WebSocketChatTransport`.",
+        summary: "Endpoint for `useChat` of Vercel's AI SDK: takes a new message, a message to answer again, an edited message, or answers to requests for approval, and returns a UI message stream. See the AI SDK's documentation for both formats. A message to a running turn is queued. The same is served over a WebSocket at `/api/chat/ws`, for `WebSocketChatTransport`.",
         parameters: &["ui", "idempotencyKey"],
         takes: None,
         answer: Answer::Stream,
