@@ -97,7 +97,7 @@ async fn one_conversation_too_many_is_refused_until_another_is_left() {
         peer.events_until("turn-sealed").await;
     }
     let answer = peer.answer_to(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
-    assert!(answer["message"].as_str().unwrap().contains("watches 2 conversations"), "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains("limit of 2 watched conversations"), "{answer}");
     // Conversations that are already watched need no more room.
     peer.say(json!({ "type": "chat.subscribe", "conversationId": "a", "cursor": "0" })).await;
     peer.events_until("turn-sealed").await;
