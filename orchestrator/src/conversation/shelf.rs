@@ -22,8 +22,11 @@ impl Shelf {
         self.lock().get(id).and_then(Weak::upgrade)
     }
 
+    /// Returns all of them by id: the order of a shutdown must not differ between two runs of a simulation.
     pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
-        self.lock().values().filter_map(Weak::upgrade).collect()
+        let mut all: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+        all
     }
 
     /// The one that is there, else this one, from now on.
