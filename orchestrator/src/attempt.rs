@@ -1,4 +1,4 @@
-//! Failed attempts of a turn, read back from its events: for people, never for a model.
+//! Failed attempts of a turn, read back from its events; for people, never for a model.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use serde::Deserialize;
 
 use crate::{Cursor, Journal, JournalError};
 
-/// Attempts that are kept of a turn: the newest.
+/// Maximum number of attempts kept per turn: the newest.
 const MOST: usize = 100;
-/// Longest message, in characters.
+/// Maximum length of a message, in characters.
 const MESSAGE: usize = 500;
-/// Events read in one go.
+/// Number of events read at once.
 const PAGE: usize = 256;
 
-/// Failed attempts of one turn, gathered from its events in their order.
+/// The failed attempts of one turn, collected from its events in order.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     kept: VecDeque<FailedAttempt>,
@@ -22,7 +22,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// Those of the turn whose first event begins there, as far as it is in the journal.
+    /// Reads the attempts of the turn that begins at `from`, as far as it is in the journal.
     ///
     /// # Errors
     /// When the journal fails.
@@ -44,9 +44,9 @@ impl Attempts {
         }
     }
 
-    /// Takes in an event. Says whether it was the last one of the turn.
+    /// Processes an event. Returns whether it was the turn's last one.
     pub(crate) fn hear(&mut self, json: &[u8]) -> bool {
-        // Few events matter, and a turn may have many.
+        // Skip parsing: a turn may have many events, and few of them matter.
         let rest = json.strip_prefix(br#"{"type":""#).unwrap_or_default();
         if rest.starts_with(b"step-complete\"") {
             self.step += 1;
@@ -59,7 +59,7 @@ impl Attempts {
         rest.starts_with(b"turn-sealed\"")
     }
 
-    /// All of them, and the one that ended the turn.
+    /// Returns all attempts, including the one that ended the turn.
     pub(crate) fn ended_by(mut self, last: Option<FailedAttempt>) -> Vec<FailedAttempt> {
         self.kept.extend(last);
         let surplus = self.kept.len().saturating_sub(MOST);
@@ -68,7 +68,7 @@ impl Attempts {
     }
 }
 
-/// What a `provider-retry` says of the attempt that it answers.
+/// The fields of a `provider-retry` event about the failed attempt.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Retry {
@@ -84,7 +84,7 @@ struct Retry {
     latency_ms: Option<u64>,
 }
 
-/// The attempt that a retry answers. Where another turn learnt it, there was none.
+/// Returns the failed attempt behind a retry. `None` if another turn found the failure, so that no attempt was made.
 fn failed(retry: Retry, step: u32) -> Option<FailedAttempt> {
     if retry.shared.is_some() {
         return None;
@@ -103,7 +103,7 @@ fn failed(retry: Retry, step: u32) -> Option<FailedAttempt> {
     })
 }
 
-/// The beginning of a message.
+/// Truncates a message.
 pub(crate) fn brief(message: String) -> String {
     match message.char_indices().nth(MESSAGE) {
         Some((at, _)) => format!("{}…", &message[..at]),

@@ -1,4 +1,4 @@
-//! Putting an orchestrator together.
+//! The orchestrator's builder.
 
 mod build;
 
@@ -26,7 +26,7 @@ type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
 /// Builds an [`Orchestrator`]. Everything except the models has a default.
 pub struct Builder {
     models: Models,
-    /// The ids of routes, their targets by id, and their schedules; `None` = that of all turns.
+    /// Routes: the id, the ids of the targets, and the schedule. `None` = the default schedule.
     routes: Vec<(String, Vec<String>, Option<SharedSchedule>)>,
     tools: Vec<Arc<dyn Tool>>,
     tool_sources: Vec<Arc<dyn ToolSource>>,
@@ -56,7 +56,7 @@ pub struct Builder {
     health: Arc<SharedHealth>,
 }
 
-/// Default size limit of a tool result, in bytes: about 64,000 tokens, far more than helps.
+/// Default size limit of a tool result, in bytes: about 64,000 tokens, far more than is useful.
 const MAX_TOOL_RESULT: usize = 256 << 10;
 
 /// Default limit on the live output of a call, in bytes: about 10,000 lines.

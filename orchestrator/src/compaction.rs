@@ -1,21 +1,20 @@
-//! Compaction: what happens to a history that does not fit a model's context.
+//! Compaction: how a history that does not fit a model's context is shortened.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_wire::{ConversationId, Failure, TurnId};
 
-/// Summarizes the older part of a conversation, in place of a model that is configured for it.
+/// Summarizes the older part of a conversation, instead of a configured model.
 ///
-/// Each call is one attempt: a failure that is retryable is retried by the turn, with its schedule, visibly and across
-/// restarts.
+/// Each call is one attempt. The turn retries retryable failures with its schedule, visibly and across restarts.
 #[async_trait]
 pub trait Compactor: Send + Sync + 'static {
-    /// Returns the summary that takes the place of the older part in later requests. The future is dropped when the turn is
+    /// Returns the summary that replaces the older part in later requests. The future is dropped when the turn is
     /// stopped.
     ///
     /// # Errors
-    /// Why there is none.
+    /// When no summary could be made.
     async fn compact(&self, request: CompactionRequest) -> Result<String, Failure>;
 }
 
@@ -27,25 +26,25 @@ pub struct CompactionRequest {
     pub conversation_id: ConversationId,
     /// The turn whose request does not fit.
     pub turn_id: TurnId,
-    /// What is to be summarized, oldest first, as plain text: each message and tool call with its author, long ones without
-    /// their middle, images left out. Begins with the last summary, if there is one.
+    /// The text to summarize, oldest first, as plain text: each message and tool call with its author. The middle of
+    /// long ones is removed, and images are omitted. Begins with the last summary, if there is one.
     pub transcript: String,
 }
 
-/// How histories are made to fit.
+/// How histories are shortened to fit a model's context.
 #[derive(Clone, Default)]
 pub(crate) struct Compactions {
-    /// Who summarizes; `None` = a model.
+    /// Makes the summaries; `None` = a model does.
     pub(crate) compactor: Option<Arc<dyn Compactor>>,
-    /// The share of a model's context window from which the history is summarized before it overflows.
+    /// The fraction of a model's context window above which the history is summarized ahead of an overflow.
     pub(crate) ahead: Option<f64>,
-    /// Context windows in tokens, by the id of the model.
+    /// Context windows in tokens, by model id.
     pub(crate) windows: BTreeMap<String, u64>,
 }
 
 impl Compactions {
-    /// From how many tokens on a request to this model is not sent before its history is summarized; `None` = its window is
-    /// not known, or nothing is done ahead.
+    /// Returns the number of tokens above which the history is summarized before a request to this model is sent;
+    /// `None` = its window is unknown, or compaction ahead is off.
     pub(crate) fn limit(&self, model: &str) -> Option<u64> {
         let window = *self.windows.get(model)?;
         // Exact up to 2^53 tokens.

@@ -1,4 +1,4 @@
-//! A conversation in memory: its record, what those who watch it see, and the seat of whoever drives it.
+//! A conversation in memory: its record, its live event stream and its seat.
 
 mod after_turn;
 mod batch;
@@ -38,38 +38,38 @@ pub(crate) use seat::Parked;
 pub(crate) use seated::{Command, Seated};
 pub(crate) use shelf::Shelf;
 
-/// The most cursor places that streamed text can have been told beyond what the journal knows, when the process ended:
-/// far above the longest answer. New events begin behind them, so that a cursor to lost text leads to what replaced it.
+/// Upper bound on the cursor positions of streamed text that was published but lost when the process ended; far above
+/// the longest answer. New events begin after it, so that a cursor into lost text leads to what replaced it.
 const TOLD_AND_LOST: u64 = 1 << 32;
 
 /// A conversation in memory.
 pub(crate) struct Conversation {
     pub(crate) id: ConversationId,
-    /// Its retry settings.
+    /// The conversation's retry settings.
     pub(crate) retry: Arc<Layer>,
-    /// The tools that were allowed for all of it.
+    /// The tools that are allowed for the whole conversation.
     pub(crate) grants: Grants,
     state: Mutex<State>,
     seat: Seat,
     home: Home,
-    /// Set once the conversation is lost: it goes on as another one, as the journal has it.
+    /// Set once this instance is lost: it is discarded and the conversation is reloaded from the journal.
     loss: OnceLock<Loss>,
-    /// Told whenever the event stream grew or the seat was left.
+    /// Notified when the event stream grows, the seat is left or the conversation is lost.
     pub(crate) grew: Notify,
 }
 
-/// What a conversation needs of the process.
+/// Process-wide services that a conversation uses.
 #[derive(Clone)]
 pub(crate) struct Home {
-    /// Where it is found as long as it is in memory.
+    /// Where it is registered while it is in memory.
     pub(crate) shelf: Arc<Shelf>,
-    /// What has its turn go on when it was lost.
+    /// Resumes its turn after a loss.
     pub(crate) timers: Arc<Timers>,
     pub(crate) shutdown: Arc<Shutdown>,
     pub(crate) observers: Observers,
 }
 
-/// What there is to read. Held for moments only, never across an await, and before the seat.
+/// The readable state of a conversation. Locked only briefly, never across an await, and before the seat.
 pub(crate) struct State {
     pub(crate) record: Record,
     pub(crate) live: Live,
@@ -82,19 +82,19 @@ pub(crate) struct Record {
     pub(crate) chunks: Vec<Arc<StoredChunk>>,
 }
 
-/// Why a conversation in memory is no longer what it was.
+/// Why a conversation in memory was lost.
 #[derive(Clone, Debug)]
 pub(crate) enum Loss {
-    /// The journal failed, or someone else wrote to it.
+    /// The journal failed, or another process wrote to the conversation.
     Unsaved(JournalError),
-    /// Whoever drove it broke.
+    /// The session that drove it panicked or was dropped.
     Broken,
-    /// It was deleted.
+    /// The conversation was deleted.
     Deleted,
 }
 
 impl Conversation {
-    /// A new one: nothing of it is durable yet.
+    /// Creates a new conversation; nothing of it is durable yet.
     pub(crate) fn new(id: ConversationId, now: Millis, home: Home) -> Arc<Self> {
         let head = Head {
             created_at: now,
@@ -108,7 +108,7 @@ impl Conversation {
         Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new(), home)
     }
 
-    /// One that the journal has.
+    /// Restores a conversation from the journal.
     pub(crate) fn from_journal(
         id: ConversationId,
         stored: Stored,
@@ -141,7 +141,7 @@ impl Conversation {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses everything once the conversation is lost: what is asked here would be asked of what is no longer so.
+    /// Returns an error once the conversation is lost, as this instance is then outdated.
     pub(crate) fn check_kept(&self) -> Result<(), Error> {
         let id = || self.id.clone();
         match self.loss.get() {
@@ -152,12 +152,12 @@ impl Conversation {
         }
     }
 
-    /// Whether the conversation goes on as another one.
+    /// Whether this instance was lost.
     pub(crate) fn is_lost(&self) -> bool {
         self.loss.get().is_some()
     }
 
-    /// Whether all that was told is in the journal.
+    /// Whether everything published is in the journal.
     pub(crate) fn is_saved(&self) -> bool {
         let state = self.state();
         state.live.journaled == state.live.log.end()
@@ -179,7 +179,7 @@ impl Conversation {
         self.state().live.running.as_ref().is_some_and(|turn| turn.retry.as_ref().is_some_and(waits))
     }
 
-    /// The tool of that call, if it waits for an answer, as last committed.
+    /// Returns the tool of this call if the call waits for an answer, as last committed.
     pub(crate) fn asked_tool(&self, turn: &TurnId, step: &StepId, call: &str) -> Option<String> {
         let is_it = |asked: &&ApprovalRequest| {
             asked.turn_id == *turn && asked.step_id == *step && asked.tool_call_id == call
@@ -187,27 +187,27 @@ impl Conversation {
         self.state().live.running.as_ref()?.approvals.iter().find(is_it).map(|asked| asked.tool_name.clone())
     }
 
-    /// Whether a person's answer to that call of the running turn would do anything, as last committed.
+    /// Whether a person's answer to this call of the running turn would have an effect, as last committed.
     pub(crate) fn is_asked(&self, turn: &TurnId, answer: &Answer) -> bool {
         self.asked_tool(turn, &StepId::new(turn, answer.step), &answer.call_id).is_some()
     }
 
-    /// Whether that message waits in the queue, as last committed.
+    /// Whether this message is in the queue, as last committed.
     pub(crate) fn waits(&self, message_id: &str) -> bool {
         self.state().live.queue.iter().any(|waiting| waiting.message_id == message_id)
     }
 
-    /// Lets go of it: what the journal does not have did not happen. Those who watch are told that, and nothing else. Who
-    /// asks for it again has it from the journal; its turn goes on when that can be.
+    /// Discards this instance: what the journal does not have did not happen. Subscribers only learn of the loss. The
+    /// conversation is reloaded from the journal when it is next requested, and its turn is resumed by a timer.
     fn lose(&self, loss: Loss) {
         self.home.shelf.remove(self);
         let may_exist = match &loss {
             Loss::Deleted => false,
-            // Even if nothing of it was saved before.
+            // Even if nothing was saved before.
             Loss::Unsaved(JournalError::Unknown(_)) => true,
             Loss::Unsaved(_) | Loss::Broken => self.state().record.version > Version::default(),
         };
-        // Before the seat: who finds that lost must find out why.
+        // Before the seat: anyone who finds the seat lost must be able to read the reason.
         let _ = self.loss.set(loss);
         self.seat.lose();
         self.grew.notify_waiters();
@@ -230,7 +230,7 @@ impl Record {
     }
 }
 
-/// What a saved turn is for those who watch, and for who takes it up. One that cannot be restored shows no retry.
+/// Splits a saved turn into its public view and its parked form. A turn that cannot be restored shows no retry.
 fn from_record(record: TurnRecord) -> (RunningTurn, Result<Parked, RestoreError>) {
     let TurnRecord { snapshot, wait, from, first_seq, definition } = record;
     match Turn::restore(snapshot) {

@@ -1,31 +1,31 @@
-//! Cursors: places in a conversation's event stream.
+//! Cursors: positions in a conversation's event stream.
 
 use std::{fmt, str::FromStr};
 
-/// A place between two events of a conversation.
+/// A position in a conversation's event stream.
 ///
-/// It counts one for each event and, for streamed text, one for each byte of it: so a place inside a text stays what
-/// it is when many small deltas are later kept as one.
+/// Each event counts as one; streamed text counts one per byte, so that a position inside a text remains valid when
+/// many small deltas are later merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cursor(pub(crate) u64);
 
 impl Cursor {
-    /// The count, for storing it.
+    /// Returns the count, for storage.
     pub fn value(self) -> u64 {
         self.0
     }
 
-    /// The cursor of a stored count.
+    /// Returns the cursor of a stored count.
     pub fn from_value(value: u64) -> Self {
         Self(value)
     }
 }
 
-/// A cursor that this server never gave out.
+/// A cursor that this server never issued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{shown:?} is not a valid cursor: send back the last one received, or none")]
 pub struct InvalidCursor {
-    /// What was sent, its first 64 characters.
+    /// The first 64 characters of the invalid cursor.
     pub shown: String,
 }
 

@@ -1,10 +1,10 @@
-//! What can go wrong when the orchestrator is asked for something.
+//! Errors of orchestrator operations.
 
 use everturn_wire::{ConversationId, TurnId};
 
 use crate::{cursor::InvalidCursor, journal::JournalError};
 
-/// What can go wrong when the orchestrator is asked for something. The text says what to do.
+/// An error of an orchestrator operation. The message says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,64 +14,64 @@ pub enum Error {
         /// The conversation.
         id: ConversationId,
     },
-    /// There is no such conversation.
+    /// The conversation does not exist.
     #[error("there is no conversation {id}")]
     UnknownConversation {
         /// What was asked for.
         id: ConversationId,
     },
-    /// There is no such model.
+    /// The model does not exist.
     #[error("unknown model {model:?}; known models: {}", .known.join(", "))]
     UnknownModel {
         /// What was asked for.
         model: String,
-        /// What there is.
+        /// The known models.
         known: Vec<String>,
     },
-    /// No turn begins any more.
+    /// The orchestrator is shutting down and accepts no new turns.
     #[error("shutting down: not accepting new turns; unfinished turns resume after the restart")]
     ShuttingDown,
-    /// A message that cannot be sent.
+    /// The message is invalid.
     #[error("the message cannot be sent: {why}")]
     BadMessage {
         /// Why.
         why: String,
     },
-    /// A title that a conversation cannot have.
+    /// The title is invalid.
     #[error("a title has 1 to {most} characters, on one line")]
     BadTitle {
-        /// The most characters.
+        /// Maximum number of characters.
         most: usize,
     },
-    /// Parameters that a target's API does not have.
+    /// A target's API does not support some of the parameters.
     #[error(
         "{target} does not support {}: leave it out, or choose another model",
         .names.join(", ")
     )]
     UnsupportedParameter {
-        /// The parameters, as they are written on the wire.
+        /// The parameters, by their wire names.
         names: Vec<&'static str>,
         /// The target, as `credential/model`.
         target: String,
     },
-    /// An idempotency key that cannot be used again.
+    /// The idempotency key was already used for a turn that cannot be returned.
     #[error("this idempotency key was used for turn {turn_id}, {why}")]
     KeyUsed {
         /// The turn.
         turn_id: TurnId,
-        /// Why that turn is not the answer.
+        /// Why that turn cannot be returned.
         why: String,
     },
-    /// Retry settings that cannot be used.
+    /// The retry settings are invalid.
     #[error(transparent)]
     BadRetrySettings(#[from] everturn_wire::InvalidRetrySettings),
-    /// An id that cannot be used.
+    /// The id is invalid.
     #[error(transparent)]
     BadId(#[from] everturn_wire::InvalidId),
-    /// A cursor that this server never gave out.
+    /// The cursor is invalid: this server never issued it.
     #[error(transparent)]
     BadCursor(#[from] InvalidCursor),
-    /// A turn that is not tried again.
+    /// The turn cannot be retried.
     #[error("turn {turn_id} cannot be tried again: {why}")]
     NotTriedAgain {
         /// The turn.
@@ -79,7 +79,7 @@ pub enum Error {
         /// Why.
         why: String,
     },
-    /// There is no turn of that id.
+    /// The turn does not exist.
     #[error("conversation {id} has no turn {turn_id}")]
     UnknownTurn {
         /// The conversation.
@@ -87,25 +87,25 @@ pub enum Error {
         /// The turn.
         turn_id: TurnId,
     },
-    /// A report that no turn can be required to end with.
+    /// The required report is invalid.
     #[error("the final report cannot be required: {why}")]
     BadReport {
         /// Why.
         why: String,
     },
-    /// Nothing that can be asked again was named.
+    /// The retry request is invalid.
     #[error("this cannot be asked again: {why}")]
     BadRetry {
         /// Why.
         why: String,
     },
-    /// A user message that is no longer part of the conversation as it goes on.
+    /// The user message was superseded by a later branch.
     #[error("user message {seq} cannot be answered again: a later version replaced it or what it follows")]
     Superseded {
-        /// The `seq` that was named.
+        /// The `seq` in the request.
         seq: u64,
     },
-    /// An answer to a request for approval that cannot be used.
+    /// The answer to a request for approval is invalid.
     #[error("the answer cannot be used: {why}")]
     BadAnswer {
         /// Why.
@@ -118,13 +118,13 @@ pub enum Error {
     QueueFull {
         /// The conversation.
         id: ConversationId,
-        /// How many fit.
+        /// The queue's capacity.
         limit: usize,
     },
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The journal failed under a conversation, or somebody else wrote to it.
+    /// The conversation could not be saved: the journal failed, or someone else wrote to it.
     #[error("conversation {id} could not be saved: {why}; its turn will resume from its last save")]
     NotSaved {
         /// The conversation.
@@ -132,7 +132,7 @@ pub enum Error {
         /// Why.
         why: JournalError,
     },
-    /// Whoever drove the conversation's turn broke.
+    /// The task that drove the conversation's turn ended unexpectedly.
     #[error(
         "the turn of conversation {id} broke off; it resumes from its last save within seconds; see the server's log"
     )]
@@ -140,7 +140,7 @@ pub enum Error {
         /// The conversation.
         id: ConversationId,
     },
-    /// An unsealed turn cannot go on.
+    /// An unsealed turn cannot continue because no model is configured.
     #[error(
         "the turn of conversation {id} cannot go on: no model is configured; configure its model and start again"
     )]
@@ -164,23 +164,23 @@ pub enum Error {
     },
 }
 
-/// Who is at fault.
+/// Who is at fault for an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The caller: the same request will fail again.
     Caller,
     /// The caller named something that does not exist.
     Missing,
-    /// Something else is in the way for now.
+    /// Nobody: the request conflicts with the current state.
     Conflict,
-    /// Nobody: it cannot be done now, and can be done later, perhaps by another process.
+    /// Nobody: this is impossible now, but possible later, perhaps in another process.
     Unavailable,
-    /// We are.
+    /// The server.
     Server,
 }
 
 impl Error {
-    /// Who is at fault; transports derive their codes from it.
+    /// Returns who is at fault; transports derive their status codes from it.
     pub fn fault(&self) -> Fault {
         match self {
             Self::Busy { .. }

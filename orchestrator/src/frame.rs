@@ -1,4 +1,4 @@
-//! One event, serialized once, for everyone who watches.
+//! An event, serialized once for all subscribers.
 
 use std::{io::Write as _, ops::Range};
 
@@ -7,44 +7,43 @@ use everturn_wire::{AgentEvent, ConversationId, EventBody, OutputStream, TurnId}
 
 use crate::{Cursor, StoredEvent};
 
-/// Room for an envelope, a delta's tag and its two ids, in bytes.
+/// Space for an envelope, a delta's tag and its two ids, in bytes.
 const ENVELOPE: usize = 256;
-/// Longest text that joined deltas make, in escaped bytes: every watcher is sent it as one event.
+/// Maximum length of joined deltas, in escaped bytes; each subscriber receives them as one event.
 const MAX_JOINED: u32 = 64 << 10;
 
-/// What is shown between an answer that broke off and the same answer from its start.
+/// Shown between an answer that broke off and its repetition.
 const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\n";
 
-/// What is shown as the output of a tool whose call waits for a person.
+/// Shown as the output of a tool whose call waits for a person.
 const NEEDS_APPROVAL: &str = "This call waits for approval. It runs when somebody allows it.\n";
 
-/// How the event of a delta begins, up to its text.
+/// The start of a delta's event, up to its text.
 const TEXT: &[u8] = br#"{"type":"text-delta","delta":""#;
 const REASONING: &[u8] = br#"{"type":"reasoning-delta","delta":""#;
 
-/// Room that an event may keep unused, in bytes.
+/// Maximum unused capacity of an event, in bytes.
 const SPARE: usize = 128;
 
 /// An event, serialized once into shared bytes that serve every transport. Cheap to clone.
 ///
-/// The bytes are the WebSocket frame `{"type":"chat.delta","cursor":"..","event":{..}}`; the event alone is a part of
-/// them.
+/// The bytes are the WebSocket frame `{"type":"chat.delta","cursor":"..","event":{..}}`, which contains the event.
 #[derive(Clone, Debug)]
 pub struct Frame {
     start: Cursor,
     end: Cursor,
     bytes: Bytes,
     event_at: u32,
-    /// Where the text of a delta is, as escaped JSON.
+    /// The position of a delta's text, as escaped JSON.
     delta: Option<Delta>,
     extension: bool,
     ends_turn: bool,
 }
 
-/// A delta's place in the event's bytes.
+/// The position of a delta's text in the event's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Delta {
-    /// Reasoning, not visible text.
+    /// Whether the text is reasoning.
     reasoning: bool,
     from: u32,
     to: u32,
@@ -75,14 +74,14 @@ impl Frame {
         let (extension, ends_turn) = (body.is_extension(), matches!(body, EventBody::TurnSealed));
         let event = AgentEvent { body, conversation_id: conversation_id.clone(), turn_id: turn_id.cloned() };
         let mut frame = Self::envelope(start, Cursor(start.0 + 1), 0, |bytes| {
-            // A wire type has string keys and finite numbers, and memory takes all that is written: it cannot fail.
+            // Cannot fail: wire types have string keys and finite numbers, and writing to memory always succeeds.
             let _ = serde_json::to_writer(bytes, &event);
         });
         (frame.extension, frame.ends_turn) = (extension, ends_turn);
         frame
     }
 
-    /// Serializes streamed text: by hand, as there is much of it, to the same bytes.
+    /// Serializes streamed text by hand, for speed; the bytes are the same.
     fn of_delta(
         start: Cursor,
         conversation_id: &ConversationId,
@@ -94,7 +93,7 @@ impl Frame {
         let (from, mut to) = (head.len() as u32, 0);
         let end = Cursor(start.0 + delta.len().max(1) as u64);
         let mut frame = Self::envelope(start, end, delta.len(), |bytes| {
-            // As in `new`.
+            // Cannot fail, as in `new`.
             let event_at = bytes.len();
             bytes.extend_from_slice(&head[..head.len() - 1]);
             let _ = serde_json::to_writer(&mut *bytes, delta);
@@ -111,7 +110,7 @@ impl Frame {
         frame
     }
 
-    /// Brings back an event that was stored.
+    /// Restores a stored event.
     pub(crate) fn stored(event: &StoredEvent) -> Self {
         let mut frame = Self::envelope(event.start, event.end, event.json.len(), |bytes| {
             bytes.extend_from_slice(&event.json);
@@ -124,17 +123,17 @@ impl Frame {
         frame
     }
 
-    /// Where the event begins.
+    /// Returns the cursor before the event.
     pub(crate) fn start(&self) -> Cursor {
         self.start
     }
 
-    /// The cursor of those who have seen it.
+    /// Returns the cursor after the event.
     pub fn end(&self) -> Cursor {
         self.end
     }
 
-    /// The event's JSON: for NDJSON and SSE.
+    /// Returns the event's JSON, for NDJSON and SSE.
     pub fn event(&self) -> Bytes {
         self.bytes.slice(self.event_at as usize..self.bytes.len() - 1)
     }
@@ -143,28 +142,29 @@ impl Frame {
         &self.bytes[self.event_at as usize..self.bytes.len() - 1]
     }
 
-    /// The text of a delta as JSON writes it, without the quotes, and whether it is reasoning. `None`: another event.
+    /// Returns the text of a delta as escaped JSON without the quotes, and whether it is reasoning. `None` = the event
+    /// is not a delta.
     pub fn delta(&self) -> Option<(Bytes, bool)> {
         let delta = self.delta?;
         Some((self.event().slice(delta.range()), delta.reasoning))
     }
 
-    /// The `chat.delta` frame of the WebSocket.
+    /// Returns the WebSocket's `chat.delta` frame.
     pub fn chat_delta(&self) -> Bytes {
         self.bytes.clone()
     }
 
-    /// Whether it is a piece of text.
+    /// Whether the event is a delta.
     pub(crate) fn is_delta(&self) -> bool {
         self.delta.is_some()
     }
 
-    /// Whether it is for those only who asked for extensions.
+    /// Whether the event is only for subscribers that asked for extensions.
     pub fn is_extension(&self) -> bool {
         self.extension
     }
 
-    /// Whether something of a step is shown from here on, or nothing yet; `None`: as before.
+    /// Whether something of a step is visible after this event; `None` = unchanged.
     pub(crate) fn shows(&self) -> Option<bool> {
         match self.delta {
             Some(_) => Some(true),
@@ -176,14 +176,14 @@ impl Frame {
         }
     }
 
-    /// Whether it is an event of this type, which is given with its closing quote.
+    /// Whether the event is of this type. `name` includes the closing quote.
     fn is(&self, name: &[u8]) -> bool {
         self.json().strip_prefix(br#"{"type":""#).is_some_and(|rest| rest.starts_with(name))
     }
 
-    /// What those who did not ask for extensions are sent in its place, if anything. They cannot take text back, so they are
-    /// told in the text that it starts again, if any was shown. And they do not know of approvals, so they are told by the
-    /// output of the tool why nothing happens.
+    /// Returns the event sent instead to subscribers without extensions, if any. They cannot take text back, so a note
+    /// in the text says that it starts again, if any was shown. They do not know approvals, so the tool's output says
+    /// why nothing happens.
     pub(crate) fn notice(&self, has_shown: bool) -> Option<Self> {
         let rewinds = has_shown && self.is(b"step-rewound\"");
         if !rewinds && !self.is(b"approval-requested\"") {
@@ -201,7 +201,7 @@ impl Frame {
         };
         let event = AgentEvent { body, ..event };
         Some(Self::envelope(self.start, self.end, ENVELOPE, |bytes| {
-            // As in `new`.
+            // Cannot fail, as in `new`.
             let _ = serde_json::to_writer(bytes, &event);
         }))
     }
@@ -215,13 +215,13 @@ impl Frame {
         StoredEvent { start: self.start, end: self.end, json: self.event() }
     }
 
-    /// What the process holds for it, in bytes.
+    /// The memory used by the event, in bytes.
     pub(crate) fn cost(&self) -> usize {
         self.bytes.len() + size_of::<Self>()
     }
 
-    /// The part of it after `cursor`, which lies inside it. Only text can be parted; a cursor inside a character
-    /// counts as before it.
+    /// Returns the part of the event after `cursor`, which lies inside it. Only text can be split; a cursor inside a
+    /// character counts as before it.
     pub(crate) fn rest(&self, cursor: Cursor) -> Self {
         let Ok(AgentEvent { body, conversation_id, turn_id }) = serde_json::from_slice(self.json()) else {
             return self.clone();
@@ -244,8 +244,7 @@ impl Frame {
         Self::new(start, &conversation_id, turn_id.as_ref(), body)
     }
 
-    /// Joins runs of deltas of one kind into one event each, of a bounded size. The text is copied as it is, still
-    /// escaped.
+    /// Joins runs of deltas of one kind into one event each, of bounded size. The text is copied as is, still escaped.
     pub(crate) fn merge(frames: &[Self]) -> Vec<Self> {
         let (mut merged, mut rest) = (Vec::new(), frames);
         while !rest.is_empty() {
@@ -256,7 +255,7 @@ impl Frame {
         merged
     }
 
-    /// How many of the first frames make one event.
+    /// The number of leading frames that can be joined into one event.
     pub(crate) fn run<'f>(frames: impl IntoIterator<Item = &'f Self>) -> usize {
         let mut frames = frames.into_iter();
         let Some(first) = frames.next() else { return 0 };
@@ -272,7 +271,7 @@ impl Frame {
         1 + frames.take_while(joins).count()
     }
 
-    /// One event in place of a run.
+    /// Joins a run into one event.
     pub(crate) fn join<'f>(run: &(impl IntoIterator<Item = &'f Self> + Clone)) -> Option<Self> {
         let mut frames = run.clone().into_iter();
         let first = frames.next()?;
@@ -296,10 +295,10 @@ impl Frame {
         Some(joined)
     }
 
-    /// Puts the event that `write` writes, of about `size` bytes, into its envelope.
+    /// Wraps the event written by `write`, of about `size` bytes, in its envelope.
     fn envelope(start: Cursor, end: Cursor, size: usize, write: impl FnOnce(&mut Vec<u8>)) -> Self {
         let mut bytes = Vec::with_capacity(size + ENVELOPE);
-        // Memory takes all that is written.
+        // Writing to memory cannot fail.
         let _ = write!(bytes, r#"{{"type":"chat.delta","cursor":"{end}","event":"#);
         let event_at = bytes.len() as u32;
         write(&mut bytes);

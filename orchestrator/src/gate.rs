@@ -1,4 +1,4 @@
-//! Gates: turns that ask the same target share what one of them found out, and are let through one by one.
+//! Gates: turns that call the same target share what one of them learned about it, and are admitted one by one.
 
 mod inner;
 mod pass;
@@ -21,21 +21,23 @@ pub(crate) use pass::Pass;
 use saved::Saved;
 use state::{Entered, Gate, State, Why};
 
-/// The name of their document in the store.
+/// The name of the gates' document in the store.
 const NAME: &str = "gates";
 
-/// How often it is saved that a target answers, in milliseconds. It is known for a day: a few minutes make no difference.
+/// Minimum interval between saves of when a target last answered, in milliseconds. That is used for a day, so a few
+/// minutes make no difference.
 const SAVE_ANSWERED_MS: u64 = 5 * 60 * 1_000;
 
-/// For how long after a target last answered a connection that fails counts as our own network, in milliseconds: 24 h.
+/// How long after a target's last answer a failed connection counts as a failure of our own network, in milliseconds:
+/// 24 h.
 const KNOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// The gates of the targets that cannot be asked by everyone right now, by the id of the model, and when each target
-/// answered last. Shared by all turns of the process, and kept for the next one.
+/// The gates of targets that not every turn may call right now, by model id, and when each target last answered. Shared
+/// by all turns of the process, and saved for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     inner: Mutex<Inner>,
-    /// Told of every change that is saved.
+    /// Notified of every change to save.
     changed: watch::Sender<()>,
 }
 
@@ -43,11 +45,11 @@ pub(crate) struct Gates {
 struct Inner {
     gates: HashMap<String, Gate>,
     answered: HashMap<String, Answered>,
-    /// Whether something changed that is saved.
+    /// Whether there is a change to save.
     is_changed: bool,
 }
 
-/// When a target answered last, and the moment that was saved.
+/// When a target last answered, and when that was last saved.
 #[derive(Clone, Copy, Debug)]
 struct Answered {
     at: Millis,
@@ -55,7 +57,7 @@ struct Answered {
 }
 
 impl Gates {
-    /// Takes over what an earlier process knew, and saves what changes from now on.
+    /// Restores what an earlier process knew, and saves changes from now on.
     ///
     /// # Errors
     /// When the store fails.
@@ -66,7 +68,7 @@ impl Gates {
     ) -> Result<(), JournalError> {
         match store.read(NAME).await?.as_deref().map(serde_json::from_str::<Saved>) {
             Some(Ok(saved)) => saved.restore(&mut self.lock(), clock.now()),
-            // Of another version, or damaged. The next turn finds it out again.
+            // From another version, or damaged. The next turn will find out again.
             Some(Err(error)) => {
                 tracing::warn!(%error, "saved limits of targets cannot be read; ignoring them");
             }
@@ -77,13 +79,13 @@ impl Gates {
         Ok(())
     }
 
-    /// The document that is saved.
+    /// Returns the document to save.
     fn json(&self, now: Millis) -> serde_json::Result<String> {
         let saved = Saved::of(&self.lock(), now);
         serde_json::to_string(&saved)
     }
 
-    /// Lets the turn of a conversation ask this target now, unless it is put off.
+    /// Admits the conversation's turn to the target now, or returns how long it must wait.
     pub(crate) fn enter(
         &self,
         target: &str,
@@ -110,14 +112,14 @@ impl Gates {
         })
     }
 
-    /// A turn was refused by a limit, and asks again then.
+    /// Records that a limit refused a turn, which asks again at `until`.
     pub(crate) fn limited(&self, target: &str, turn: &TurnId, failure: Failure, until: Millis, now: Millis) {
         let why = Why { failure, hint_ends: None, is_offline: false };
         self.change(|inner| inner.decided(target, turn, why, until, now));
     }
 
-    /// The call of a turn failed. Says how long it is put off if that was for want of a network. A failure that is no limit
-    /// opens the gate: those who wait come by themselves then.
+    /// Records that a turn's call failed. Returns how long the turn must wait if there is no network. A failure other
+    /// than a limit opens the gate: the waiting turns then come by themselves.
     fn failed(&self, call: &Pass, failure: &Failure, now: Millis) -> Option<Box<Hold>> {
         let Pass { target, turn, asked_at, waits_for_network, quota, .. } = call;
         self.change(|inner| {
@@ -126,7 +128,7 @@ impl Gates {
                 let why = Why { failure: offline(failure), hint_ends: None, is_offline: true };
                 return Some(why.hold(inner.unreached(target, turn, &why, now), false));
             }
-            // Any other failure is no limit.
+            // Only a rate limit keeps the gate closed.
             if failure.category == Category::RateLimited {
                 inner.undecided(target, turn, failure, now);
                 inner.note_limit(target, quota.as_ref());
@@ -137,14 +139,15 @@ impl Gates {
         })
     }
 
-    /// Whether what the turn of this conversation waits for is over, so that it need not wait to the end. Says so once.
+    /// Whether the conversation's turn may end its wait early, because the gate is opening. Returns true only once.
     pub(crate) fn lets_go_of(&self, id: &ConversationId) -> bool {
         let mut inner = self.lock();
         let mut opening = inner.gates.values_mut().filter(|gate| matches!(gate.state, State::Opening { .. }));
         opening.any(|gate| gate.waiting.remove(id).is_some())
     }
 
-    /// The target answers a call that was made then. Says who need not wait any longer, and when each is to be woken.
+    /// Records that the target answered a call made at `asked_at`. Returns which conversations need not wait any
+    /// longer, and when to wake each.
     fn answered(
         &self,
         target: &str,
@@ -171,7 +174,8 @@ impl Gates {
         })
     }
 
-    /// A turn ended. Where it was the first to ask again, and only its own schedule said when, the next one asks.
+    /// Records that a turn ended. If it was to ask first, and only its own schedule determined when, the next turn asks
+    /// instead.
     pub(crate) fn ended(&self, target: &str, turn: &TurnId, now: Millis) {
         self.change(|inner| {
             if let Some(Gate { state: State::Closed { until, first }, why, .. }) = inner.gates.get_mut(target)
@@ -183,7 +187,8 @@ impl Gates {
         });
     }
 
-    /// The call of a turn ended before anything was known of it. If it was the one that asked, the next one does.
+    /// Records that a turn's call ended before its outcome was known. If that turn was probing the target, the next one
+    /// does.
     fn left(&self, target: &str, turn: &TurnId, now: Millis) {
         let mut inner = self.lock();
         if let Some(gate) = inner.gates.get_mut(target)
@@ -193,7 +198,7 @@ impl Gates {
         }
     }
 
-    /// Makes a change, and has it saved if it is of that kind.
+    /// Applies a change, and triggers a save if necessary.
     fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
         let mut inner = self.lock();
         let result = change(&mut inner);
@@ -210,7 +215,7 @@ impl Gates {
     }
 }
 
-/// The failure that is shown while there is no network.
+/// Returns the failure to show while there is no network.
 fn offline(failure: &Failure) -> Failure {
     let message = format!("Offline, waiting for the network: {}", failure.message);
     Failure { message, hint_ms: None, ..failure.clone() }

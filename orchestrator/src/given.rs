@@ -1,4 +1,4 @@
-//! A history that comes whole with a request, and what a conversation already has of it.
+//! A complete history that comes with a request, and how much of it a conversation already has.
 
 mod check;
 mod overlap;
@@ -14,20 +14,20 @@ pub(crate) use check::{MAX_IMAGE, is_image_url};
 /// A valid history that came with a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GivenHistory {
-    /// The text of the system messages at its start.
+    /// The text of the leading system messages.
     pub(crate) system_prompt: Option<String>,
-    /// What was said before the turn.
+    /// The messages before the turn.
     said: Vec<(Role, Arc<Chunk>)>,
-    /// The user message that the turn begins with; `None` where it begins with tool results.
+    /// The user message that begins the turn; `None` if it begins with tool results.
     pub(crate) prompt: Option<Prompt>,
 }
 
-/// How a turn begins over such a history.
+/// How a turn with such a history begins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Opening {
-    /// What is added to the conversation before the turn's own message.
+    /// Chunks added to the conversation before the turn's own message.
     pub(crate) added: Vec<(Role, Chunk)>,
-    /// From which `seq` on the conversation's own history is superseded.
+    /// The first `seq` of the conversation's history that is superseded.
     pub(crate) supersedes: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl GivenHistory {
     /// Reads the messages of a request.
     ///
     /// # Errors
-    /// When no model could be sent them, or they are too large.
+    /// When the messages are not valid for a model, or too large.
     pub(crate) fn read(messages: &[Message]) -> Result<Self, Error> {
         check::check(messages).map_err(|why| Error::BadMessage { why })?;
         let begin = messages.iter().take_while(|message| message.role == Role::System).count();
@@ -56,13 +56,13 @@ impl GivenHistory {
         })
     }
 
-    /// How the turn begins in a conversation of which these chunks stand.
+    /// How the turn begins in a conversation with these current chunks.
     pub(crate) fn over(&self, standing: &[&Arc<StoredChunk>]) -> Opening {
         overlap::opening(&self.said, standing)
     }
 }
 
-/// A user message as kernels begin with one: images, then one text.
+/// Converts a user message to the form in which kernels begin a turn: images, then one text.
 fn prompt(message: &Message) -> Prompt {
     let text: Vec<&str> = message.iter().filter_map(words).collect();
     let images = message.iter().filter_map(|chunk| match chunk {

@@ -1,4 +1,4 @@
-//! What is known about targets, shared by all turns of the process, and kept for the next one.
+//! The health of targets, shared by all turns of the process and saved for the next one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,19 +9,19 @@ use tokio::sync::watch;
 
 use crate::{JournalError, StateStore, state::save_changes};
 
-/// The name of its document in the store.
+/// The name of the health's document in the store.
 const NAME: &str = "health";
 
-/// What is known about targets, shared by all turns.
+/// The health of targets, shared by all turns.
 #[derive(Debug, Default)]
 pub(crate) struct SharedHealth {
     health: Mutex<Health>,
-    /// Told of every change.
+    /// Notified of every change.
     changed: watch::Sender<()>,
 }
 
 impl SharedHealth {
-    /// Takes over what an earlier process knew, and saves what changes from now on.
+    /// Restores what an earlier process knew, and saves changes from now on.
     ///
     /// # Errors
     /// When the store fails.
@@ -35,7 +35,7 @@ impl SharedHealth {
                 known.tidy(now);
                 *self.lock() = known;
             }
-            // Of another version, or damaged. It lasts for minutes: it is found out again.
+            // From another version, or damaged. It is only valid for minutes, and will be found out again.
             Some(Err(error)) => tracing::warn!(%error, "what was known about targets cannot be read"),
             None => {}
         }
@@ -58,19 +58,19 @@ impl SharedHealth {
         }
     }
 
-    /// What is known now.
+    /// Returns a copy of the current health.
     pub(crate) fn copy(&self) -> Health {
         self.lock().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Health> {
-        // Each change is one call: a panic leaves it whole.
+        // Each change is one call, so a panic leaves the value consistent.
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Passes a call's events on, and notes how its target does. What the turn takes for a failure is one here, too: an end
-/// without content, and a stream without a terminal event.
+/// Passes on a call's events, and records how its target does. Like the turn, treats an end without content and a
+/// stream without a terminal event as failures.
 pub(crate) fn watched<S>(
     events: S,
     target: Target,
@@ -108,7 +108,7 @@ where
     })
 }
 
-/// A call, as far as its target's health is concerned.
+/// The part of a call's state that its target's health depends on.
 struct Call {
     asked_at: Millis,
     has_content: bool,
@@ -123,7 +123,8 @@ mod tests {
 
     use super::*;
 
-    /// What is known about a target after a call that took a millisecond for each event; `known`: told in between.
+    /// Returns what is known about a target after a call that took a millisecond per event; `known`: when a failure of
+    /// another call was recorded.
     async fn after(events: Vec<StreamEvent>, known: Option<u64>) -> Option<(Millis, Category)> {
         let (health, clock) = (Arc::<SharedHealth>::default(), Arc::new(AtomicU64::new(100)));
         let target = Target::new("work", "m");

@@ -29,7 +29,7 @@ pub use window::{Room, Take, Window};
 
 /// The version of a conversation: 0 = it does not exist; otherwise whatever its journal returned for the last append.
 ///
-/// Versions of a conversation grow. Nothing else follows from their values: a journal may count appends, or number the
+/// The versions of a conversation increase. Their values mean nothing else: a journal may count appends, or number the
 /// appends of all conversations together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u64);
@@ -41,8 +41,9 @@ pub trait Journal: Send + Sync + 'static {
     ///
     /// # Errors
     /// - [`JournalError::Stale`] if someone else wrote in between; nothing is written.
-    /// - [`JournalError::Unknown`] if it may or may not have been written. [`Self::load`] tells, or settles it: an append at
-    ///   the version that it returns either succeeds, and then the lost one was not written, or is stale.
+    /// - [`JournalError::Unknown`] if it may or may not have been written. [`Self::load`] shows which, or makes it
+    ///   decidable: an append at the version that it returns is either stale, or succeeds, and then the lost one was
+    ///   not written.
     /// - [`JournalError::TooLarge`] and [`JournalError::Refused`] if it can never be written.
     /// - [`JournalError::Storage`] if nothing was written and the same append may succeed later.
     async fn append(
@@ -77,8 +78,8 @@ pub trait Journal: Send + Sync + 'static {
     /// first, then by id.
     async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError>;
 
-    /// Replaces the title of a conversation, which the heads of later appends leave as it is. Returns false if the
-    /// conversation does not exist. Default: refuses.
+    /// Replaces the title of a conversation; later appends keep it. Returns false if the conversation does not exist.
+    /// Default: refuses.
     async fn rename(&self, _id: &ConversationId, _title: String) -> Result<bool, JournalError> {
         Err(JournalError::Refused("this journal cannot rename conversations".to_owned()))
     }
@@ -122,7 +123,7 @@ pub struct Head {
     pub last_seq: u64,
 }
 
-/// A running turn as it is stored.
+/// The stored form of a running turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnRecord {
     /// The turn.

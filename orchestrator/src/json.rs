@@ -1,10 +1,10 @@
-//! The length of JSON, without making it.
+//! Computes the length of JSON without building it.
 
 use std::io;
 
 use serde::Serialize;
 
-/// The length of a value as JSON, in bytes; `usize::MAX` where it has no JSON.
+/// Returns the length of a value as JSON, in bytes; `usize::MAX` if it has no JSON form.
 pub(crate) fn size(value: &(impl Serialize + ?Sized)) -> usize {
     let mut count = Count(0);
     serde_json::to_writer(&mut count, value).map_or(usize::MAX, |()| count.0)

@@ -1,15 +1,15 @@
-//! The retry settings of one scope, shared by all who obey them.
+//! The retry settings of one scope, shared by all turns that follow them.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use everturn_wire::RetrySettings;
 
-/// The retry settings of one scope: what is set there now.
+/// The current retry settings of one scope.
 #[derive(Debug, Default)]
 pub(crate) struct Layer(RwLock<Option<Arc<RetrySettings>>>);
 
 impl Layer {
-    /// `None` = nothing is set.
+    /// Returns the settings; `None` = none are set.
     pub(crate) fn get(&self) -> Option<Arc<RetrySettings>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -19,13 +19,13 @@ impl Layer {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
-    /// What is set, or nothing.
+    /// Returns the settings, empty if none are set.
     pub(crate) fn settings(&self) -> RetrySettings {
         self.get().map(|settings| (*settings).clone()).unwrap_or_default()
     }
 }
 
-/// Whether a turn retries by itself. Changes hold for turns that run, unless the turn's own message said it.
+/// Whether a turn retries automatically. Changes apply to running turns, unless the turn's own message decides.
 pub(crate) struct Switch {
     pub(crate) message: Option<bool>,
     pub(crate) conversation: Arc<Layer>,

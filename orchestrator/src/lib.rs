@@ -1,8 +1,8 @@
 //! The embeddable shell around the kernel: it runs conversations.
 //!
-//! [`Orchestrator::builder`] takes models, tools, a schedule, a journal and a clock; the [`Orchestrator`] starts turns,
-//! takes commands about them and hands out [`Subscription`]s. One conversation has one writer, one turn at a time, any
-//! number of watchers. What a watcher is told is in the journal first, except streamed text.
+//! [`Orchestrator::builder`] takes models, tools, a schedule, a journal and a clock. The [`Orchestrator`] starts turns,
+//! accepts commands for them and returns [`Subscription`]s. A conversation has one writer, one turn at a time, and any
+//! number of subscribers. Except for streamed text, events are journaled before subscribers receive them.
 //!
 //! This crate does *not* decide what a turn does next (the kernel does), does not speak HTTP or WebSocket (transports
 //! do) and knows no model API (providers do).

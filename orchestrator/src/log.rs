@@ -4,24 +4,24 @@ use std::collections::VecDeque;
 
 use crate::{Cursor, Frame};
 
-/// What the tail may hold before deltas are merged, and what it keeps of what the journal has, in bytes.
+/// Size above which the tail merges deltas, and maximum size of journaled events that it keeps, in bytes.
 const MERGE_ABOVE: usize = 1 << 20;
 const KEEP_JOURNALED: usize = 128 << 10;
 
-/// How many deltas become one event for a subscriber that is behind: joining them holds up the turn for a moment.
+/// Maximum number of deltas joined into one event for a lagging subscriber; joining briefly blocks the turn.
 const JOINED_AT_ONCE: usize = 1024;
 
-/// The live tail of a conversation's event stream: all that is not in the journal yet, and the end of what is.
+/// The live tail of a conversation's event stream: all events not yet in the journal, and the newest ones that are.
 #[derive(Debug)]
 pub(crate) struct EventLog {
     frames: VecDeque<Frame>,
-    /// Where the stream ends.
+    /// The end of the stream.
     end: Cursor,
     /// Bytes held.
     cost: usize,
-    /// Bytes held right after the last merge: merging again pays only when it has grown well beyond.
+    /// Bytes held right after the last merge; merging again pays off only after substantial growth.
     merged_cost: usize,
-    /// The deltas that were joined last: every subscriber that is as far behind is sent the same bytes.
+    /// The deltas joined last: subscribers that lag equally share the same bytes.
     joined: Option<Frame>,
 }
 
@@ -30,12 +30,12 @@ impl EventLog {
         Self { frames: VecDeque::new(), end, cost: 0, merged_cost: 0, joined: None }
     }
 
-    /// Where the stream ends.
+    /// The end of the stream.
     pub(crate) fn end(&self) -> Cursor {
         self.end
     }
 
-    /// Where the tail begins.
+    /// The start of the tail.
     pub(crate) fn start(&self) -> Cursor {
         self.frames.front().map_or(self.end, Frame::start)
     }
@@ -52,7 +52,7 @@ impl EventLog {
         }
     }
 
-    /// Forgets the oldest events that exceed what is kept. Called when all of them are in the journal.
+    /// Drops the oldest events beyond the size limit. Must be called only when all events are in the journal.
     pub(crate) fn trim(&mut self) {
         while self.cost > KEEP_JOURNALED
             && let Some(frame) = self.frames.pop_front()
@@ -63,8 +63,8 @@ impl EventLog {
         self.joined = None;
     }
 
-    /// Up to `limit` events after `cursor`, the first one parted where the cursor lies inside it. `None` when the tail
-    /// does not reach back that far.
+    /// Returns up to `limit` events after `cursor`, splitting the first one if the cursor lies inside it. `None` = the
+    /// tail does not reach back that far.
     pub(crate) fn after(&self, cursor: Cursor, limit: usize) -> Option<Vec<Frame>> {
         if cursor < self.start() {
             return None;
@@ -81,14 +81,14 @@ impl EventLog {
     /// The index of the first event that ends after `cursor`.
     fn index_after(&self, cursor: Cursor) -> usize {
         match self.frames.back() {
-            // Mostly it is the last one that is new: each subscriber asks after each delta.
+            // Fast path: usually only the last event is new, as each subscriber asks after each delta.
             Some(last) if last.start() <= cursor => self.frames.len() - usize::from(cursor < last.end()),
             _ => self.frames.partition_point(|frame| frame.end() <= cursor),
         }
     }
 
-    /// The same for a subscriber: where it is behind by more than one delta, they come as one event, made once for all
-    /// subscribers. Nothing waits for more to come.
+    /// Like [`after`](Self::after), but for a subscriber: several pending deltas are joined into one event, made once
+    /// for all subscribers. Never waits for more events.
     pub(crate) fn ready(&mut self, cursor: Cursor, limit: usize) -> Option<Vec<Frame>> {
         if let Some(joined) = self.joined.as_ref().filter(|joined| joined.start() == cursor) {
             return Some(vec![joined.clone()]);
@@ -98,7 +98,7 @@ impl EventLog {
         let run = || self.frames.range(from..).take(JOINED_AT_ONCE);
         let count = if is_whole { Frame::run(run()) } else { 1 };
         if count < 2 {
-            // Up to the next delta, which may be the first of a run.
+            // Up to the next delta, which may begin a run.
             let others =
                 self.frames.range(self.frames.len().min(from + 1)..).take_while(|frame| !frame.is_delta());
             let limit = 1 + others.take(limit.saturating_sub(1)).count();
@@ -108,7 +108,7 @@ impl EventLog {
         self.joined.clone().map(|joined| vec![joined])
     }
 
-    /// Everything after `cursor`, deltas merged: what the journal is given.
+    /// Returns everything after `cursor` with deltas merged, for the journal.
     pub(crate) fn merged_after(&self, cursor: Cursor) -> Vec<Frame> {
         Frame::merge(&self.after(cursor, usize::MAX).unwrap_or_default())
     }
@@ -173,7 +173,7 @@ mod tests {
         let joined = one(&mut log, first.end());
         assert_eq!(body(&joined), EventBody::TextDelta { delta: "bc".into() });
         push(&mut log, "d");
-        // Whoever comes next is sent the same bytes, and then the rest.
+        // The next subscriber receives the same bytes, then the remainder.
         assert_eq!(one(&mut log, first.end()).chat_delta().as_ptr(), joined.chat_delta().as_ptr());
         assert_eq!(body(&one(&mut log, joined.end())), EventBody::TextDelta { delta: "d".into() });
         assert!(log.ready(log.end(), 64).unwrap().is_empty());
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(one(&mut log, Cursor(0)).end(), Cursor(JOINED_AT_ONCE as u64));
     }
 
-    /// What happens to a conversation: something is told, or one of three subscribers takes what is there.
+    /// A step of the test: something is published, or one of three subscribers reads.
     #[derive(Clone, Debug)]
     enum Step {
         Text(String),
@@ -211,7 +211,7 @@ mod tests {
         ]
     }
 
-    /// Everything as text, one kind after the other: joined deltas read the same.
+    /// Concatenates the events as text, grouped by kind; joined deltas read the same as separate ones.
     fn transcript(events: &[EventBody]) -> String {
         let mut all = String::new();
         let mut kind = ' ';

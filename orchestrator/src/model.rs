@@ -10,20 +10,20 @@ use crate::{
     route::{self, Route},
 };
 
-/// How much of an unknown name is shown, in characters.
+/// Maximum number of characters shown of an unknown name.
 const SHOWN: usize = 128;
 
-/// A model that turns can be run with, by one credential.
+/// A model that turns can be run with, with one credential.
 pub(crate) struct Model {
     /// `credential/model`: how clients name it.
     pub(crate) id: String,
     /// How the provider names it.
     pub(crate) name: String,
     pub(crate) provider: Arc<dyn Provider>,
-    /// The model that this is another credential for, by its id. Clients ask for that one.
+    /// The id of the model that this is another credential for. Clients ask for that one.
     pub(crate) sibling_of: Option<String>,
-    /// What is asked with it. Siblings have the same model. Models of one name at different hosts have not: that one of them
-    /// is overloaded says nothing of the others.
+    /// The target of its calls. Siblings have the same model. Equally named models at different hosts do not, because
+    /// an overload of one says nothing about the others.
     pub(crate) target: Target,
 }
 
@@ -43,7 +43,7 @@ impl Model {
         Self { id, name: name.to_owned(), provider, sibling_of, target }
     }
 
-    /// Whether it is the model of this id, by whichever credential.
+    /// Whether it is the model with this id, with any credential.
     fn is_of(&self, id: &str) -> bool {
         self.sibling_of.as_deref().unwrap_or(&self.id) == id
     }
@@ -65,7 +65,7 @@ impl Choice {
         }
     }
 
-    /// The route, if it is one.
+    /// Returns the route, if it is one.
     pub(crate) fn as_route(&self) -> Option<&Route> {
         match self {
             Self::Model(_) => None,
@@ -78,9 +78,9 @@ impl Choice {
 #[derive(Clone, Default)]
 pub(crate) struct Models {
     pub(crate) models: Vec<Arc<Model>>,
-    /// One of the id of a model goes before that model.
+    /// A route with the id of a model takes precedence over the model.
     pub(crate) routes: Vec<Arc<Route>>,
-    /// The id of the default; else it is the first model.
+    /// The id of the default. `None` = the first model.
     pub(crate) default: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Models {
         self.models.is_empty()
     }
 
-    /// All names that clients may ask for, the default first.
+    /// Returns all names that clients may ask for, the default first.
     pub(crate) fn ids(&self) -> Vec<String> {
         let models = self.models.iter().filter(|model| model.sibling_of.is_none()).map(|model| &model.id);
         let routes = self.routes.iter().map(|route| &route.id).filter(|id| id.starts_with(route::PREFIX));
@@ -100,13 +100,12 @@ impl Models {
         ids
     }
 
-    /// The targets behind the id of a model: one for each of its credentials.
+    /// Returns the targets of a model: one for each of its credentials.
     pub(crate) fn targets(&self, id: &str) -> Vec<Target> {
         self.models.iter().filter(|model| model.is_of(id)).map(|model| model.target.clone()).collect()
     }
 
-    /// The targets behind these ids, each once: of models, or of routes. An id that is not there stays: who asks it is told
-    /// so.
+    /// Returns the targets of these models or routes, each once. An unknown id becomes a target whose calls fail.
     pub(crate) fn targets_of(&self, ids: &[String]) -> Vec<Target> {
         let mut targets: Vec<Target> = Vec::new();
         for id in ids {
@@ -129,12 +128,13 @@ impl Models {
         targets
     }
 
-    /// Whether there is a model or route of that id.
+    /// Whether there is a model or route with this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.find(id).is_some()
     }
 
-    /// The model or route that was asked for; else the one used last, if it is still there; else the default.
+    /// Returns the requested model or route. Without a request: the last one used, if it still exists, else the
+    /// default.
     pub(crate) fn choose(&self, asked: Option<&str>, last: Option<&str>) -> Result<Choice, Error> {
         let chosen = match asked {
             Some(asked) => self.find(asked),
@@ -150,14 +150,14 @@ impl Models {
         })
     }
 
-    /// Refuses parameters that one of the targets lacks.
+    /// Refuses parameters that one of the targets does not support.
     pub(crate) fn check_parameters(&self, choice: &Choice, parameters: &Parameters) -> Result<(), Error> {
         if parameters.names().is_empty() {
             return Ok(());
         }
         let asked = match choice {
             Choice::Model(model) => vec![model.clone()],
-            // One that is gone is not asked.
+            // Targets that no longer exist are not checked.
             Choice::Route(route) => {
                 route.targets.iter().filter_map(|target| self.asked(choice, Some(target)).ok()).collect()
             }
@@ -171,10 +171,10 @@ impl Models {
         Ok(())
     }
 
-    /// The model to ask for a turn: that of its target.
+    /// Returns the model to call for a turn's target.
     ///
     /// # Errors
-    /// When it is no longer configured: to the turn, a target that fails for good.
+    /// When it is no longer configured. To the turn, its target has failed permanently.
     pub(crate) fn asked(&self, choice: &Choice, target: Option<&Target>) -> Result<Arc<Model>, Failure> {
         let id = match (choice, target) {
             (Choice::Model(model), None) => return Ok(model.clone()),

@@ -1,4 +1,4 @@
-//! A reviewer that asks a model, in conversations of its own that people do not see.
+//! A reviewer that asks a model, in private conversations that are not shown to people.
 
 mod desk;
 mod pool;
@@ -21,19 +21,19 @@ pub(crate) use desk::Desk;
 use pool::Pool;
 pub(crate) use prompt::INSTRUCTIONS;
 
-/// A reviewer that asks a model. It has an orchestrator of its own: without tools, in memory, and its turns are not retried,
-/// because the review is.
+/// A reviewer that asks a model. It has its own in-memory orchestrator without tools; turns are not retried, because
+/// the review itself is.
 pub(crate) struct ModelReviewer {
     orchestrator: Orchestrator,
     journal: Arc<MemoryJournal>,
     desk: Arc<Desk>,
     pool: Arc<Pool>,
-    /// The model or route, by its id.
+    /// The id of the model or route.
     model: String,
 }
 
 impl ModelReviewer {
-    /// `orchestrator` has that journal, and the desk observes it.
+    /// `orchestrator` must use `journal`, and `desk` must observe it.
     pub(crate) fn new(
         orchestrator: Orchestrator,
         journal: Arc<MemoryJournal>,
@@ -48,7 +48,7 @@ impl ModelReviewer {
 impl Reviewer for ModelReviewer {
     async fn review(&self, request: ReviewRequest) -> ReviewAnswer {
         let (id, reviews) = self.pool.take(&request.conversation_id);
-        // Whatever ends the review early leaves a conversation that is not asked again.
+        // If the review ends early, for whatever reason, its conversation is not used again.
         let mut used = Used {
             orchestrator: self.orchestrator.clone(),
             journal: self.journal.clone(),
@@ -74,7 +74,7 @@ impl Reviewer for ModelReviewer {
     }
 }
 
-/// The reviewer could not be asked: nothing that another attempt would change.
+/// The failure when the reviewer could not be asked; another attempt would not help.
 fn not_asked(error: &Error) -> Failure {
     let category = match error.fault() {
         Fault::Caller => Category::InvalidRequest,
@@ -83,13 +83,13 @@ fn not_asked(error: &Error) -> Failure {
     Failure::new(category, false, format!("the reviewer could not be asked: {error}"))
 }
 
-/// A conversation in which a review goes on.
+/// A conversation with a review in progress.
 struct Used {
     orchestrator: Orchestrator,
     journal: Arc<MemoryJournal>,
     desk: Arc<Desk>,
     id: ConversationId,
-    /// The conversation that is dropped after it: this one, unless it can be asked again.
+    /// The conversation to drop afterwards: this one, unless it can be reused.
     drops: Option<ConversationId>,
 }
 
@@ -98,10 +98,10 @@ impl Drop for Used {
         self.desk.forget(&self.id);
         let Some(id) = self.drops.take() else { return };
         let (orchestrator, journal) = (self.orchestrator.clone(), self.journal.clone());
-        // Outside of a runtime there is no turn to stop.
+        // Without a runtime there is no turn to stop.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                // One that never began is not there.
+                // Fails if the conversation never began.
                 let _ = orchestrator.close(&id).await;
                 journal.forget(&id);
             });

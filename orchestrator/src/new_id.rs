@@ -1,24 +1,24 @@
-//! Names that nobody else has.
+//! Generates unique ids.
 
 use everturn_wire::{ConversationId, TurnId};
 use uuid::Uuid;
 
-/// A conversation id that no other has; later ones sort later.
+/// Returns a unique conversation id; later ones sort later.
 pub(crate) fn conversation() -> ConversationId {
     ConversationId::from(Uuid::now_v7().simple().to_string())
 }
 
-/// The same for an ephemeral one.
+/// Like [`conversation`], for an ephemeral conversation.
 pub(crate) fn ephemeral() -> ConversationId {
     ConversationId::from(format!("{}{}", ConversationId::EPHEMERAL, Uuid::now_v7().simple()))
 }
 
-/// A turn id that no other has; later ones sort later.
+/// Returns a unique turn id; later ones sort later.
 pub(crate) fn turn() -> TurnId {
     TurnId::from(Uuid::now_v7().simple().to_string())
 }
 
-/// A name for a queued message that no other has.
+/// Returns a unique id for a queued message.
 pub(crate) fn message() -> String {
     Uuid::now_v7().simple().to_string()
 }

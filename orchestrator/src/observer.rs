@@ -11,16 +11,17 @@ use futures_util::{Stream, StreamExt as _};
 
 use crate::{Frame, panic::panic_text};
 
-/// Observes all conversations of an orchestrator. It misses nothing: it is called on the threads that run the turns, in order
-/// within each conversation. Return quickly and hand longer work to another task. Panics are caught and logged.
+/// Observes all conversations of an orchestrator. It misses no event: it is called on the threads that run the turns,
+/// in order within each conversation. Return quickly and move longer work to another task. Panics are caught and
+/// logged.
 pub trait Observer: Send + Sync {
-    /// Called for each published event. It is durable unless it is streamed text.
+    /// Called for each published event. All events except streamed text are durable by then.
     fn event(&self, event: &AgentEvent) {
         let _ = event;
     }
 
-    /// Whether [`event`](Self::event) is called for streamed text and reasoning, too. Default: yes. An observer that does not
-    /// need them says no, as each costs a parse.
+    /// Whether [`event`](Self::event) is also called for streamed text and reasoning. Default: `true`. Return `false`
+    /// if not needed, as each delta costs a parse.
     fn wants_text(&self) -> bool {
         true
     }
@@ -30,7 +31,8 @@ pub trait Observer: Send + Sync {
         let _ = call;
     }
 
-    /// Returns the trace context that is sent to the provider with this call. Default: that of the turn's request, unchanged.
+    /// Returns the trace context to send to the provider with this call. Default: the one of the turn's request,
+    /// unchanged.
     fn trace_of(&self, call: &ProviderCall) -> Option<TraceContext> {
         call.trace.clone()
     }
@@ -61,7 +63,7 @@ pub struct TurnEnd<'a> {
     pub turn: &'a Turn,
     /// Its model or route, as `credential/model`.
     pub model: &'a str,
-    /// The trace that its request belongs to.
+    /// The trace of the turn's request.
     pub trace: Option<&'a TraceContext>,
     /// When it was sealed.
     pub at: Millis,
@@ -79,13 +81,13 @@ pub struct ProviderCall {
     pub op: Op,
     /// The target, as `credential/model`.
     pub model: String,
-    /// The model, by the provider's name.
+    /// The provider's name of the model.
     pub model_name: String,
-    /// What is known of the API.
+    /// Information about the API.
     pub provider: ProviderInfo,
-    /// The trace that the turn's request belongs to.
+    /// The trace of the turn's request.
     pub trace: Option<TraceContext>,
-    /// When it began.
+    /// When the call began.
     pub begun_at: Millis,
 }
 
@@ -95,9 +97,9 @@ pub struct ProviderCall {
 pub enum CallEnd<'a> {
     /// The answer is complete.
     Answered,
-    /// It failed.
+    /// The call failed.
     Failed(&'a Failure),
-    /// It was dropped, or its stream ended without a terminal event.
+    /// The call was dropped, or its stream ended without a terminal event.
     Dropped,
 }
 
@@ -122,14 +124,14 @@ impl Observers {
     /// Reports published events.
     pub(crate) fn published(&self, frames: &[Frame]) {
         for frame in frames.iter().filter(|frame| self.wants(frame)) {
-            // It was serialized from that type.
+            // Always parses: it was serialized from this type.
             if let Ok(event) = serde_json::from_slice(&frame.event()) {
                 self.tell(|observer| observer.event(&event));
             }
         }
     }
 
-    /// The trace context that goes to the provider with a call.
+    /// Returns the trace context to send to the provider with a call.
     pub(crate) fn trace_of(&self, call: &ProviderCall) -> Option<TraceContext> {
         let mut trace = call.trace.clone();
         self.tell(|observer| trace = observer.trace_of(call));

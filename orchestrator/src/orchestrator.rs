@@ -113,7 +113,7 @@ impl StartTurn {
         Self { model: Some(model.into()), ..self }
     }
 
-    /// Reasoning effort, in the provider's terms.
+    /// Sets the reasoning effort, in the provider's terms.
     #[must_use]
     pub fn reasoning_effort(self, effort: impl Into<String>) -> Self {
         Self { reasoning_effort: Some(effort.into()), ..self }
@@ -154,14 +154,14 @@ impl StartTurn {
         Self { idempotency_key: Some(key.into()), ..self }
     }
 
-    /// Denies calls that need approval at once, because nobody is there to answer.
+    /// Immediately denies calls that need approval, because nobody is there to answer.
     #[must_use]
     pub fn unattended(self) -> Self {
         Self { approvals: ApprovalMode::Deny, ..self }
     }
 }
 
-/// A started turn. Its beginning is durable.
+/// A started turn. Its start is durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Started {
@@ -176,7 +176,7 @@ pub struct Started {
 }
 
 impl Orchestrator {
-    /// `ports` is given the timer and what says how far a shutdown is.
+    /// Creates an orchestrator. `ports` receives the timers and the shutdown state.
     pub(crate) fn new(
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,

@@ -15,7 +15,7 @@ pub(crate) use grants::{GrantStore, Grants};
 pub(crate) use rules::Rules;
 pub(crate) use schema::Schemas;
 
-/// The longest review, unless configured otherwise.
+/// Default time limit of a review.
 const REVIEW: Duration = Duration::from_secs(90);
 
 /// What must happen before tool calls run. Shared by all turns.
@@ -23,7 +23,7 @@ const REVIEW: Duration = Duration::from_secs(90);
 pub(crate) struct Permissions {
     pub(crate) rules: Rules,
     pub(crate) schemas: Schemas,
-    /// How long a person has to answer; `None` = without limit.
+    /// How long a person has to answer; `None` = no limit.
     pub(crate) approval_timeout: Option<Duration>,
     pub(crate) review: ReviewSettings,
     pub(crate) grants: GrantStore,
@@ -31,9 +31,9 @@ pub(crate) struct Permissions {
 
 /// How calls are reviewed.
 pub(crate) struct ReviewSettings {
-    /// How long a review may take with all its attempts.
+    /// Time limit of a review, including all attempts.
     pub(crate) within: Duration,
-    /// Whether a person is asked where a review comes to no decision; else the call is denied.
+    /// Whether a person is asked if a review makes no decision; otherwise the call is denied.
     pub(crate) falls_back_to_person: bool,
 }
 
@@ -44,18 +44,18 @@ impl Default for ReviewSettings {
 }
 
 impl Permissions {
-    /// Whether a call of one of these tools may have to be allowed.
+    /// Whether a call of one of these tools may need approval.
     pub(crate) fn may_ask(&self, tools: &ToolSet) -> bool {
         tools.entries().any(|(name, tool)| self.policy(name, tool) != Policy::Allow)
     }
 
-    /// What may be done with the calls of a tool: as a rule says, else as the tool itself does.
+    /// The policy for a tool's calls: that of a matching rule, else the tool's own.
     pub(crate) fn policy(&self, name: &str, tool: &dyn Tool) -> Policy {
         self.rules.policy(name).unwrap_or_else(|| tool.policy())
     }
 
-    /// What must happen before this call of a tool runs, and what was decided already. Arguments that do not fit the tool's schema
-    /// ask nobody.
+    /// What must happen before this call runs, and what is already decided. For arguments that do not fit the tool's
+    /// schema, nobody is asked.
     pub(crate) fn check(
         &self,
         call: &ToolCall,
@@ -102,7 +102,7 @@ impl Permissions {
     }
 }
 
-/// A rule keeps the call from running.
+/// The result for a call that a rule denies.
 fn by_rule(text: String) -> Checked {
     let decision = Decision::new(Decider::Rule, Verdict::Denied);
     Checked { check: Some(Check::Refused(text)), decision: Some(decision) }

@@ -21,7 +21,7 @@ pub(crate) struct Registry {
     home: Home,
     retry: Arc<RetryScopes>,
     loading: Loading,
-    /// Who starts a turn with an idempotency key.
+    /// Serializes starting turns with idempotency keys.
     keys: Loading,
 }
 
@@ -30,7 +30,7 @@ impl Registry {
         Self { journal, home, retry, loading: Loading::default(), keys: Loading::default() }
     }
 
-    /// A conversation that exists.
+    /// Returns a conversation, or an error if it does not exist.
     pub(crate) async fn get(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
         if let Some(held) = self.home.shelf.get(id) {
             return Ok(held);
@@ -39,12 +39,12 @@ impl Registry {
         self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
     }
 
-    /// A conversation, if it is in memory.
+    /// Returns a conversation if it is in memory.
     pub(crate) fn held(&self, id: &ConversationId) -> Option<Arc<Conversation>> {
         self.home.shelf.get(id)
     }
 
-    /// A conversation, made if there is none of that id.
+    /// Returns a conversation, creating it if it does not exist.
     pub(crate) async fn get_or_make(
         &self,
         id: &ConversationId,
@@ -60,12 +60,12 @@ impl Registry {
         }))
     }
 
-    /// Nobody else starts a turn with an idempotency key under that id meanwhile.
+    /// Waits for exclusive access to start a turn with an idempotency key in this conversation.
     pub(crate) async fn alone_with_key<'r>(&'r self, id: &'r ConversationId) -> Alone<'r> {
         self.keys.alone(id).await
     }
 
-    /// Refuses a conversation that does not exist; one that does is not loaded for that.
+    /// Returns an error if the conversation does not exist. Does not load it.
     pub(crate) async fn check(&self, id: &ConversationId) -> Result<(), Error> {
         match self.home.shelf.get(id).is_some() || self.journal.load(id).await?.is_some() {
             true => Ok(()),
@@ -79,7 +79,7 @@ impl Registry {
         id: &ConversationId,
         change: impl FnOnce(&Conversation, &RetrySettings) -> Result<RetrySettings, Error>,
     ) -> Result<Arc<Conversation>, Error> {
-        // Nobody changes them, or loads the conversation, at the same time.
+        // Prevents concurrent changes and loads.
         let _alone = self.loading.alone(id).await;
         let held = self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?;
         let settings = change(&held, &held.retry.settings())?;
@@ -88,12 +88,12 @@ impl Registry {
         Ok(held)
     }
 
-    /// All that are in memory now.
+    /// Returns all conversations in memory.
     pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
         self.home.shelf.all()
     }
 
-    /// One that somebody else may have loaded by now. Only by who loads it alone.
+    /// Loads a conversation unless another task did so in the meantime. The caller must hold the loading lock.
     async fn load(&self, id: &ConversationId) -> Result<Option<Arc<Conversation>>, Error> {
         if let Some(held) = self.home.shelf.get(id) {
             return Ok(Some(held));
@@ -121,7 +121,7 @@ mod tests {
         Orchestrator::builder().model("test", "m", Arc::new(Scripted::new([answer]))).build()
     }
 
-    /// Runs a turn to the end, and hands out who watched it.
+    /// Runs a turn to the end and returns its subscription.
     async fn turn(orchestrator: &Orchestrator, id: &ConversationId) -> Subscription {
         let start = StartTurn::new("hi").conversation(id.clone());
         let started = orchestrator.start(start).await.unwrap();
@@ -136,7 +136,7 @@ mod tests {
         serde_json::from_slice::<AgentEvent>(&watcher.next().await.unwrap().event()).unwrap().body
     }
 
-    /// Waits until so many conversations are in memory: a session ends a moment after its turn.
+    /// Waits until `count` conversations are in memory; a session ends slightly after its turn.
     async fn falls_to(orchestrator: &Orchestrator, count: usize) {
         for _ in 0..100_000 {
             if orchestrator.registry().home.shelf.len() == count {
@@ -155,7 +155,7 @@ mod tests {
         falls_to(&orchestrator, 1_000).await;
         drop(watchers);
         falls_to(&orchestrator, 0).await;
-        // Whatever is asked of them leaves nothing behind either.
+        // Requests about them leave nothing in memory either.
         for id in &ids[..10] {
             orchestrator.status(id).await.unwrap();
             orchestrator.history(id, Window::default()).await.unwrap();
@@ -173,7 +173,7 @@ mod tests {
         orchestrator.set_auto_retry(Some(&id), false).await.unwrap();
         falls_to(&orchestrator, 0).await;
         assert_eq!(orchestrator.status(&id).await.unwrap().auto_retry, Some(false));
-        // A cursor from before leads on to what comes now, and one from the start to all of it.
+        // A cursor from before continues with the new events, and one from the start reads all of them.
         let mut late = orchestrator.subscribe(&id, Some(seen), true).await.unwrap();
         drop(turn(&orchestrator, &id).await);
         assert_eq!(

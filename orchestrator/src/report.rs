@@ -1,4 +1,4 @@
-//! Final reports: what a turn that must report is asked for, and how its report is judged.
+//! Final reports: what a turn is required to report, and how its report is checked.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,31 +10,31 @@ use crate::{Error, json, permission::Schemas};
 /// The reports that turns must end with, as configured.
 #[derive(Default)]
 pub(crate) struct RequiredReports {
-    /// Those on a route, by its id.
+    /// Reports required on a route, by route id.
     pub(crate) routes: BTreeMap<String, Arc<RequiredReport>>,
-    /// All others.
+    /// The report required on everything else.
     pub(crate) rest: Option<Arc<RequiredReport>>,
 }
 
 impl RequiredReports {
-    /// That of a turn with this model or route.
+    /// Returns the report required of a turn with this model or route.
     pub(crate) fn of(&self, id: &str) -> Option<Arc<RequiredReport>> {
         self.routes.get(id).or(self.rest.as_ref()).cloned()
     }
 }
 
-/// What the model is told of the tool.
+/// The tool's description for the model.
 const DESCRIPTION: &str = "Gives your final report and ends the task. Call it once, by itself, when the task is done or cannot be done. \
     A reply without a tool call does not end the task.";
 
-/// The last message of a request that offers nothing but the report.
+/// The last message of a request that offers only `final_report`.
 pub(crate) const LAST_STEP: &str = "[This is the last step: no other tool is available any more. Call final_report now, with what \
     is known so far; say in it what is missing.]";
 
-/// Checks what a turn is required to report.
+/// Validates a required report.
 ///
 /// # Errors
-/// When the schema cannot be used, or the number of attempts.
+/// When the schema or the number of attempts is invalid.
 pub fn check(report: &RequiredReport) -> Result<(), Error> {
     let bad = |why: String| Err(Error::BadReport { why });
     if !report.schema.is_object() {
@@ -51,25 +51,25 @@ pub fn check(report: &RequiredReport) -> Result<(), Error> {
     Schemas::check(&report.schema).or_else(|why| bad(format!("its schema cannot be used: {why}")))
 }
 
-/// The rule by which the machine runs a turn that must report.
+/// Returns the kernel's rule for a turn that must report.
 pub(crate) fn rule(report: &RequiredReport) -> ReportRule {
     let usual = ReportRule::default();
     ReportRule { max_attempts: report.max_attempts.unwrap_or(usual.max_attempts) }
 }
 
-/// The tool by which a model reports.
+/// Returns the tool with which a model reports.
 pub(crate) fn spec(report: &RequiredReport) -> ToolSpec {
     let (name, description) = (FINAL_REPORT.to_owned(), DESCRIPTION.to_owned());
     ToolSpec { name, description, parameters: report.schema.clone() }
 }
 
-/// What holds for a call of that tool.
+/// Checks a call of `final_report`.
 pub(crate) fn judge(report: &RequiredReport, schemas: &Schemas, call: &ToolCall) -> Check {
     let Arguments::Parsed(value) = &call.arguments else { return Check::Report(None) };
     Check::Report(schemas.validate(&spec(report), value).err())
 }
 
-/// The tools of a step: with the report, or the report alone.
+/// Returns the tools offered in a step: all of them and `final_report`, or in a forced step only `final_report`.
 pub(crate) fn offered(report: &RequiredReport, others: &[ToolSpec], is_last: bool) -> Arc<[ToolSpec]> {
     let others = if is_last { &[][..] } else { others };
     others.iter().filter(|spec| spec.name != FINAL_REPORT).cloned().chain([spec(report)]).collect()

@@ -1,4 +1,4 @@
-//! Retry settings that can be changed at run time, and what they come to for a turn.
+//! Retry settings that can be changed at run time, and their effect on a turn.
 
 mod cache;
 mod kept;
@@ -18,15 +18,15 @@ use cache::Cache;
 
 type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
 
-/// The schedule that a turn would have if nothing were set at run time.
+/// The schedule of a turn without run-time settings.
 pub(crate) struct Base<'a> {
-    /// The id of the route, if it is one.
+    /// The route's id, if this is a route.
     pub(crate) route: Option<&'a str>,
-    /// The route's schedule is its own: it goes before the global settings.
+    /// Whether the route has its own schedule, which takes precedence over the global settings.
     pub(crate) is_own: bool,
     pub(crate) schedule: &'a SharedSchedule,
     pub(crate) configured: &'a Arc<Configured>,
-    /// What happens after content, on every route.
+    /// What happens after content, for every route.
     pub(crate) after_content: AfterContent,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Begun {
     pub(crate) after_content: AfterContent,
 }
 
-/// Settings that are to be combined, the strongest first.
+/// Settings to be combined, strongest first.
 #[derive(Clone, Copy)]
 pub(crate) struct Set<'a> {
     pub(crate) message: Option<&'a RetrySettings>,
@@ -51,10 +51,10 @@ impl Set<'_> {
         self.message.is_none() && self.conversation.is_none() && self.global.is_none()
     }
 
-    /// What they come to on that base.
+    /// The effective settings on this base.
     pub(crate) fn on(&self, base: &Base<'_>) -> RetrySettings {
         let mut configured = made::settings_of(&**base.schedule);
-        // These two are configured for all turns, not for a route.
+        // These two are configured for all turns, not per route.
         let quota = configured.quota.take();
         let weakest = RetrySettings {
             after_content: Some(made::word_of(base.after_content)),
@@ -73,19 +73,19 @@ impl Set<'_> {
     }
 }
 
-/// The fallback chain of that model or route: of the strongest scope that sets chains.
+/// The fallback chain of this model or route, from the strongest scope that sets chains.
 pub(crate) fn chain_of(set: Set<'_>, id: &str) -> Vec<String> {
     let scopes = [set.message, set.conversation, set.global];
     let chains = scopes.into_iter().flatten().find_map(|settings| settings.fallback_chains.as_ref());
     chains.and_then(|chains| chains.0.get(id)).cloned().unwrap_or_default()
 }
 
-/// Makes what turns begin with; remembers the last few, so that turns share them.
+/// Builds [`Begun`] values; caches the latest ones so that turns share them.
 #[derive(Default)]
 pub(crate) struct Maker(Cache);
 
 impl Maker {
-    /// What a turn on that base begins with. Where nothing is set it is the base itself, shared.
+    /// What a turn on this base begins with. If nothing is set, it is the base itself, shared.
     pub(crate) fn begin(&self, base: &Base<'_>, set: Set<'_>) -> Begun {
         let after_content = base.after_content;
         let usual =
@@ -94,7 +94,7 @@ impl Maker {
             return usual();
         }
         let effective = set.on(base);
-        // Whether it is on is looked up while the turn runs, unless its own message says it.
+        // Whether retries are enabled is looked up while the turn runs, unless its own message sets it.
         let auto_retry = set.message.and_then(|message| message.enabled);
         self.0.get_or_make(base.route, &effective, auto_retry, || {
             let made = made::schedule(&effective, base.schedule);

@@ -1,4 +1,4 @@
-//! Reviewers: who decides about tool calls in a person's place.
+//! Reviewers: decide about tool calls in a person's place.
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use everturn_kernel::{ReviewAnswer, ToolSpec};
 use everturn_wire::{ConversationId, TurnId, Value};
 
-/// Decides whether a tool call may run, before it runs. Each call is one attempt: the turn repeats an attempt that failed
-/// in passing, up to three in all, within one deadline.
+/// Decides whether a tool call may run, before it runs. Each call is one attempt: the turn repeats an attempt after a
+/// transient failure, up to three attempts in all, within one deadline.
 #[async_trait]
 pub trait Reviewer: Send + Sync + 'static {
-    /// Reviews a call. The future is dropped at the deadline, and when the turn is stopped. It must not retry by itself.
+    /// Reviews a call. The future is dropped at the deadline and when the turn is stopped. Implementations must not
+    /// retry.
     async fn review(&self, request: ReviewRequest) -> ReviewAnswer;
 }
 
@@ -28,10 +29,10 @@ pub struct ReviewRequest {
     pub tool: ToolSpec,
     /// The arguments, in full.
     pub input: Value,
-    /// What the user said in the conversation, oldest first: the latest messages, long ones without their middle.
+    /// The user's latest messages in the conversation, oldest first; long ones are cut in the middle.
     pub said: Vec<String>,
     /// The number of the attempt, from 0.
     pub attempt: u32,
-    /// Time left until the review is given up.
+    /// Time left until the review's deadline.
     pub left: Duration,
 }

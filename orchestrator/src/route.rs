@@ -12,18 +12,18 @@ pub(crate) const PREFIX: &str = "route/";
 /// Several targets offered like one model.
 #[derive(Clone)]
 pub(crate) struct Route {
-    /// How clients name it: `route/NAME`, or the id of the model whose credentials it is over.
+    /// How clients name it: `route/NAME`, or the id of a model with several credentials.
     pub(crate) id: String,
     /// In order, each once; never empty.
     pub(crate) targets: Vec<Target>,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
-    /// The schedule is its own; else it is that of all turns.
+    /// Whether the schedule is its own; otherwise it is the default.
     pub(crate) is_own: bool,
     /// What is saved with its turns, the schedule included.
     pub(crate) configured: Arc<Configured>,
 }
 
-/// The schedule for several targets: one that does not choose between them hands over where a target is walled.
+/// Returns a schedule for several targets: one that does not choose between them is wrapped in a [`Handover`].
 pub(crate) fn on_route(schedule: Arc<dyn Schedule + Send + Sync>) -> Arc<dyn Schedule + Send + Sync> {
     if schedule.chooses_targets() { schedule } else { Arc::new(Handover(schedule)) }
 }

@@ -15,10 +15,10 @@ pub(crate) use informed::Informed;
 pub use patient::Patient;
 pub(crate) use timed::TimedRetry;
 
-/// The schedule that was saved in this form.
+/// Restores a saved schedule.
 ///
 /// # Errors
-/// Its name, when this program has none of it, or not with such figures.
+/// Returns its name if this program does not know it, or does not accept its parameters.
 pub(crate) fn restore(saved: &Value) -> Result<Arc<dyn Schedule + Send + Sync>, String> {
     fn shared(schedule: impl Schedule + Send + Sync + 'static) -> Arc<dyn Schedule + Send + Sync> {
         Arc::new(schedule)

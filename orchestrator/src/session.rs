@@ -1,5 +1,5 @@
-//! A session: the supervised task that runs a conversation's turns, one after the other, while there are any that do
-//! more than wait.
+//! A session: the supervised task that runs a conversation's turns, one after another, until none is left or one is
+//! parked.
 
 mod branch;
 mod enter;
@@ -41,7 +41,7 @@ pub(crate) use turn_task::{TurnSettings, TurnTask};
 async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
     let conversation = seated.conversation.clone();
     let mut next = Some(first);
-    // The journal refused for good what the turn came to.
+    // Whether the journal permanently rejected the last save.
     let mut is_refused = false;
     while let Some(TurnTask { mut turn, mut effects, settings, owed }) = next.take() {
         let _active = GaugeGuard::active_turn();
@@ -59,7 +59,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
         if let Err(error) = drive(&conversation, &mut turn, &mut effects, &mut host, &retry).await {
             tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
             let owed = host.into_owed();
-            // Once: where its end is refused, too, the journal refuses everything.
+            // Only once: if the failed turn's end is rejected too, the journal rejects everything.
             if error.is_permanent() && !is_refused {
                 is_refused = true;
                 next = refused::end(&ports, &conversation, settings, &error).await;
@@ -68,7 +68,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
                 continue;
             }
             seated.lose(error.clone());
-            // Who tries again at once finds it let go of.
+            // After `lose`, so that a caller that retries at once reloads the conversation.
             owed.refuse(error);
             return;
         }
@@ -87,7 +87,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
                     }
                     return;
                 }
-                // A command came in the meantime.
+                // A command arrived in the meantime.
                 Err(parked) => {
                     next = Some(TurnTask {
                         turn: parked.turn,
@@ -110,8 +110,8 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
     }
 }
 
-/// Drives one turn to its seal. A panic on the way, in the machine or in what it was given, seals this turn and
-/// touches no other.
+/// Drives one turn to its seal. A panic, whether in the kernel or in injected code, seals this turn and affects no
+/// other.
 async fn drive(
     conversation: &Conversation,
     turn: &mut Turn,

@@ -1,4 +1,4 @@
-//! Shutting down: how far it is, and who still runs.
+//! The progress of a shutdown, and the writers that still run.
 
 use std::{
     fmt,
@@ -12,8 +12,8 @@ use tokio_util::{
 
 use crate::Error;
 
-/// How far an orchestrator is on its way from open to down. Asked for with every piece of streamed text, so it is one
-/// byte to look at.
+/// How far an orchestrator has shut down. The stage is one byte, because it is checked for every piece of streamed
+/// text.
 #[derive(Default)]
 pub(crate) struct Shutdown {
     stage: AtomicU8,
@@ -21,17 +21,17 @@ pub(crate) struct Shutdown {
     down: CancellationToken,
 }
 
-/// One after the other, never back.
+/// The stages of a shutdown, in order; there is no way back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// Turns begin.
+    /// Turns may begin.
     Open,
-    /// No turn begins; what runs may go on, and begins nothing new.
+    /// No turn begins; running turns may continue, but begin nothing new.
     Draining,
-    /// What runs is left as it is.
+    /// Running turns are left as they are.
     Leaving,
-    /// The process is about to end: nothing is saved any more.
+    /// The process is about to end: nothing more is saved.
     Abandoned,
 }
 
@@ -45,7 +45,7 @@ impl Shutdown {
         }
     }
 
-    /// Refuses what may be done as long as it is open only.
+    /// Refuses what is allowed only while the orchestrator is open.
     pub(crate) fn check_open(&self) -> Result<(), Error> {
         if self.stage() == Stage::Open { Ok(()) } else { Err(Error::ShuttingDown) }
     }
@@ -54,12 +54,12 @@ impl Shutdown {
         self.stage.fetch_max(stage as u8, Ordering::AcqRel);
     }
 
-    /// Held together with a writer's place.
+    /// Returns a token that is held together with a seat.
     pub(crate) fn present(&self) -> TaskTrackerToken {
         self.writers.token()
     }
 
-    /// Waits until no writer's place is held.
+    /// Waits until no seat is held.
     pub(crate) async fn quiet(&self) {
         self.writers.close();
         self.writers.wait().await;

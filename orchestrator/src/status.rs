@@ -1,9 +1,9 @@
-//! Changes of the status of conversations, as all of them are told.
+//! Status changes of all conversations.
 
 use everturn_wire::{ConversationId, ConversationStatus};
 use tokio::sync::broadcast;
 
-/// Status changes that a slow listener may be behind.
+/// How many status changes a slow receiver may lag behind.
 const PLACES: usize = 256;
 
 /// A conversation's status changed.
@@ -11,11 +11,11 @@ const PLACES: usize = 256;
 pub struct StatusChange {
     /// The conversation.
     pub conversation_id: ConversationId,
-    /// What its status is now.
+    /// Its new status.
     pub status: ConversationStatus,
 }
 
-/// Where status changes are told.
+/// Broadcasts status changes.
 pub(crate) struct StatusChanges(broadcast::Sender<StatusChange>);
 
 impl Default for StatusChanges {
@@ -30,7 +30,7 @@ impl StatusChanges {
     }
 
     pub(crate) fn tell(&self, conversation_id: &ConversationId, status: ConversationStatus) {
-        // Nobody listens: nobody misses it.
+        // Fails only if nobody is subscribed.
         let _ = self.0.send(StatusChange { conversation_id: conversation_id.clone(), status });
     }
 }

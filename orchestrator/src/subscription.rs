@@ -13,29 +13,29 @@ const TAKEN_AT_ONCE: usize = 64;
 /// Delay before rechecking a conversation after a journal failure.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
-/// One subscriber's position in a conversation's event stream. It costs a running turn nothing: it reads at its own pace, from
-/// the live tail or, further behind, from the journal.
+/// One subscriber's position in a conversation's event stream. It never slows down a running turn: it reads at its own
+/// pace, from the live tail or, when further behind, from the journal.
 pub struct Subscription {
     conversation: Arc<Conversation>,
     source: Source,
     next: Cursor,
     taken: VecDeque<Frame>,
     extensions: bool,
-    /// Whether something of the current step may have been shown, for a watcher without extensions.
+    /// Whether something of the current step may have been shown; used for subscribers without extensions.
     has_shown: bool,
-    /// It was told that the journal failed.
+    /// Whether the journal failure was reported.
     lost: bool,
     _present: GaugeGuard,
 }
 
-/// Where a watcher has its events from.
+/// What a subscription reads events from.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) registry: Arc<Registry>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Arc<Shutdown>,
-    /// What goes on for as long as somebody watches.
+    /// Keeps the orchestrator's services alive while there are subscribers.
     pub(crate) _alive: Arc<dyn Any + Send + Sync>,
 }
 
@@ -74,8 +74,8 @@ impl Subscription {
     /// Returns the next event. Pending until there is one; a conversation has no end. Cancel-safe.
     ///
     /// # Errors
-    /// When the journal fails while catching up. [`Error::NotSaved`], once, if the journal failed during the turn: delivered
-    /// events remain valid and the turn is not over; the next call continues when the turn does.
+    /// When the journal fails while catching up. [`Error::NotSaved`], once, if the journal failed during the turn:
+    /// delivered events remain valid and the turn is not over; the next call continues when the turn does.
     /// [`Error::ShuttingDown`] after the last event, once the orchestrator has shut down.
     pub async fn next(&mut self) -> Result<Frame, Error> {
         if self.lost {
@@ -116,7 +116,7 @@ impl Subscription {
     /// Waits until there is an event after the cursor.
     async fn growth(&self) {
         let mut grew = pin!(self.conversation.grew.notified());
-        // Listens before it looks, so that nothing falls in between.
+        // Register before checking, so that no notification is missed.
         grew.as_mut().enable();
         let is_behind = self.conversation.is_lost()
             || self.conversation.state().live.log.end() > self.next
@@ -126,7 +126,7 @@ impl Subscription {
         }
     }
 
-    /// Goes on where the conversation does after the journal failed, when it has been tried again.
+    /// Reloads the conversation after a journal failure, once the delay has passed.
     async fn follow(&mut self) -> Result<(), Error> {
         tokio::select! {
             () = self.source.clock.sleep(TRY_AGAIN) => {}
@@ -144,7 +144,7 @@ impl Subscription {
         match self.taken.front_mut() {
             Some(first) if first.start() < self.next => *first = first.rest(self.next),
             Some(_) => {}
-            // Nothing is kept of what lies before the live tail.
+            // Nothing before the live tail is stored.
             None => self.next = self.conversation.state().live.log.start(),
         }
         Ok(())

@@ -1,5 +1,4 @@
-//! Figures of what runs, for whatever recorder of the `metrics` crate the process has; without one they cost next to
-//! nothing.
+//! Metrics, for the `metrics` crate's recorder of the process; without a recorder they cost next to nothing.
 
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ const ACTIVE: &str = "everturn_turns_active";
 const WAITING: &str = "everturn_turns_waiting";
 const SUBSCRIBERS: &str = "everturn_subscribers";
 
-/// Says what the figures mean.
+/// Describes the metrics.
 pub(crate) fn describe() {
     describe_counter!(STARTED, "Turns that began");
     describe_counter!(SEALED, "Turns that ended, by reason");
@@ -55,36 +54,36 @@ pub(crate) fn describe() {
     describe_gauge!(ACTIVE, "Turns that run or wait");
     describe_gauge!(WAITING, "Turns that wait for a retry");
     describe_gauge!(SUBSCRIBERS, "Subscriptions to conversations");
-    // Shown from the start: a dashboard would take a figure that is missing for a mistake.
+    // Shown from the start, because a missing metric looks like a mistake on a dashboard.
     for name in [ACTIVE, WAITING, SUBSCRIBERS] {
         gauge!(name).increment(0.0);
     }
 }
 
-/// Something to count, once what tells it is durable.
+/// Something to count once its event is durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     Started,
     Retry(Category, u64),
-    /// A wait that another turn learnt of.
+    /// A wait because of what another turn learned, in milliseconds.
     Hold(u64),
     Sealed(String, Option<u64>),
-    /// A tool ran for so many milliseconds.
+    /// A tool ran.
     Tool {
         name: String,
         is_error: bool,
         ran_ms: u64,
     },
-    /// A call to that target took so many tokens.
+    /// The tokens that a call to this target used.
     Tokens(String, Usage),
-    /// A reply came to nothing, where a report is required.
+    /// A reply failed in a turn that must end with a report.
     NoReport,
-    /// An attempt to report took the other steps.
+    /// An attempt to report cut the remaining steps to one.
     Collapsed,
 }
 
 impl Count {
-    /// What an event tells.
+    /// Returns what to count for an event.
     pub(crate) fn of(event: &EventBody) -> Option<Self> {
         Some(match event {
             EventBody::TurnStart { .. } => Self::Started,
@@ -92,14 +91,14 @@ impl Count {
             EventBody::ProviderRetry { category, delay_ms, .. } => {
                 Self::Retry(category.unwrap_or(Category::Unknown), *delay_ms)
             }
-            // A provider's own words are without number.
+            // The number of different reasons that providers give is unbounded.
             EventBody::Done { reason: DoneReason::Other(_), duration_ms, .. } => {
                 Self::Sealed("other".to_owned(), *duration_ms)
             }
             EventBody::Done { reason, duration_ms, .. } => {
                 Self::Sealed(reason.as_str().to_owned(), *duration_ms)
             }
-            // A model can make up names of tools without number; only those that exist ran.
+            // The number of tool names that models make up is unbounded; only tools that exist ran.
             EventBody::ToolResult { tool_name, is_error, duration_ms: Some(ran_ms), .. } => {
                 Self::Tool { name: tool_name.clone(), is_error: *is_error, ran_ms: *ran_ms }
             }
@@ -146,7 +145,7 @@ fn waited(category: &'static str, wait_ms: u64) {
     histogram!(WAITS, "category" => category).record(Duration::from_millis(wait_ms));
 }
 
-/// The first content of a call came after so many milliseconds, or its failure.
+/// Records the time to the first content of a call, or to its failure.
 pub(crate) fn provider_answered(model: &str, failure: Option<Category>, after_ms: u64) {
     let outcome = failure
         .map_or(SharedString::const_str("answered"), |failure| SharedString::const_str(failure.as_str()));
@@ -165,11 +164,11 @@ pub(crate) fn provider_called(model: &str) {
     counter!(CALLS, "model" => model.to_owned()).increment(1);
 }
 
-/// Something that counts as long as it is there.
+/// Counts in a gauge as long as it exists.
 #[derive(Debug)]
 pub(crate) struct GaugeGuard(Figure);
 
-/// Of what. One byte: a parked turn has two of these.
+/// Which gauge. One byte, because a parked turn has two guards.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 enum Figure {
@@ -201,7 +200,8 @@ impl GaugeGuard {
         Self::new(Figure::Subscribers)
     }
 
-    /// So many parked turns, each active and waiting: counted in one go, as there may be a million.
+    /// Returns guards of this many parked turns, each active and waiting. Counted at once, because there may be a
+    /// million.
     pub(crate) fn parked_turns(count: usize) -> impl Iterator<Item = (Self, Self)> {
         for figure in [Figure::Active, Figure::Waiting] {
             gauge!(figure.name()).increment(count as f64);

@@ -1,4 +1,4 @@
-//! The one timer: wakes parked turns when their time has come.
+//! The timer, which wakes parked turns when they are due.
 
 mod index;
 
@@ -22,52 +22,53 @@ use tokio::{runtime::Handle, sync::Notify};
 use crate::{clock::Clock, panic::panic_text};
 use index::Index;
 
-/// Before every other moment: the place in the index of a turn that is to go on as soon as it may.
+/// Sorts before every other time: the index key of a turn that should resume as soon as possible.
 pub(crate) const AT_ONCE: Millis = Millis(0);
 
-/// A turn under which the journal failed is tried again at the next whole multiple of this, in milliseconds: so it has
-/// one place in the index then, however often it is tried in between as somebody asks for it.
+/// After a journal failure, a turn is retried at the next multiple of this, in milliseconds. It thus has one place in
+/// the index, however often requests for it fail in between.
 const TRY_AGAIN_MS: u64 = 10_000;
 
-/// The longest sleep: then the clock is looked at again, as it may have been set, or the machine suspended.
+/// Maximum sleep. Then the clock is read again, because it may have been set or the machine suspended.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// So many turns are woken in a row, then the timer pauses: a thousand in a second, however many are due. After a long
-/// suspend that may be all of them, and they ask the same few providers.
+/// Number of turns woken in a row before the timer pauses: a thousand per second, however many are due. After a long
+/// suspend that may be all of them, and they call the same few providers.
 const IN_A_ROW: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often one turn is woken while the journal fails, however many are due: it shows whether the journal works again.
+/// Interval at which single turns are woken while the journal fails, however many are due: each shows whether the
+/// journal works again.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// How long the timer waits for one turn to be woken before it goes on to the next: a conversation that takes long to
-/// load, or never is, holds up no other.
+/// How long the timer waits for one wake-up before it moves on, so that a conversation that loads slowly, or never,
+/// does not hold up others.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Who has parked turns go on.
+/// Resumes parked turns.
 #[async_trait]
 pub(crate) trait Wakes: Send + Sync + 'static {
-    /// Has that conversation's turn go on, if its wait is over.
+    /// Resumes the conversation's turn, if its wait is over.
     async fn wake(&self, id: &ConversationId) -> Woken;
 }
 
-/// What became of it.
+/// The outcome of a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// Nothing is left to do: it goes on, or never will.
+    /// Nothing is left to do: the turn continues, or never will.
     Done,
-    /// Its wait ends only then.
+    /// Its wait only ends at this time.
     Early(Millis),
     /// The journal failed.
     NotYet,
 }
 
-/// Conversations whose turn is parked, and what wakes them. A hint: the journal knows what is true.
+/// Conversations whose turn is parked, and what wakes them. Only an index: the journal is authoritative.
 pub(crate) struct Timers {
     index: Index,
     clock: Arc<dyn Clock>,
     wakes: Box<dyn Wakes>,
-    /// Told when there is an earlier one, or no orchestrator any more.
+    /// Notified when an earlier turn is added, or the orchestrator is dropped.
     changed: Arc<Notify>,
     runs: AtomicBool,
     journal_fails: AtomicBool,
@@ -85,7 +86,7 @@ impl Timers {
         }
     }
 
-    /// Wakes the conversation then.
+    /// Wakes the conversation at this time.
     pub(crate) fn wake_at(self: &Arc<Self>, at: Millis, id: ConversationId) {
         let is_first = self.index.insert(at, id);
         self.start(is_first);
@@ -97,12 +98,12 @@ impl Timers {
         self.start(is_first);
     }
 
-    /// Has the timer run, and look again if what it waits for is not the first any more.
+    /// Starts the timer if necessary. Notifies it if the earliest time has changed.
     fn start(self: &Arc<Self>, is_first: bool) {
         if is_first {
             self.changed.notify_one();
         }
-        // None: the runtime ends, and this process wakes nobody any more.
+        // No runtime: the process is ending and wakes no more turns.
         let Ok(runtime) = Handle::try_current() else { return };
         if !self.runs.swap(true, Ordering::Relaxed) {
             runtime.spawn(run(Arc::downgrade(self), self.clock.clone(), self.changed.clone()));
@@ -115,7 +116,7 @@ impl Timers {
         self.wake_at(Millis((times + 1).saturating_mul(TRY_AGAIN_MS)), id);
     }
 
-    /// When those of these conversations that are parked are woken.
+    /// Returns when the parked ones of these conversations will be woken.
     pub(crate) fn wakes_of(&self, ids: HashSet<&ConversationId>) -> Vec<(ConversationId, Millis)> {
         self.index.wakes_of(ids)
     }
@@ -125,12 +126,12 @@ impl Timers {
         self.index.remove(wait, id);
     }
 
-    /// Whether the journal failed when it was used last.
+    /// Records whether the journal failed when it was last used.
     pub(crate) fn journal_fails(&self, fails: bool) {
         self.journal_fails.store(fails, Ordering::Relaxed);
     }
 
-    /// How many may be woken in a row, and for how long it pauses then.
+    /// Returns how many turns may be woken in a row, and the pause that follows.
     fn pace(&self) -> (u32, Duration) {
         if self.journal_fails.load(Ordering::Relaxed) { (1, PROBE) } else { (IN_A_ROW, PAUSE) }
     }
@@ -158,7 +159,7 @@ impl Drop for Timers {
     }
 }
 
-/// Wakes parked turns when their time has come, for as long as there is an orchestrator.
+/// Wakes parked turns when they are due, as long as the orchestrator exists.
 async fn run(timers: Weak<Timers>, clock: Arc<dyn Clock>, changed: Arc<Notify>) {
     let mut in_a_row = 0;
     while let Some(strong) = timers.upgrade() {
@@ -187,7 +188,7 @@ async fn run(timers: Weak<Timers>, clock: Arc<dyn Clock>, changed: Arc<Notify>) 
     }
 }
 
-/// Until the first turn may be due, the clock should be looked at again, or there is an earlier turn.
+/// Waits until the first turn may be due, the clock should be read again, or an earlier turn is added.
 async fn idle(left: Option<Duration>, clock: &dyn Clock, changed: &Notify) {
     let sleep = async {
         match left {
@@ -196,7 +197,7 @@ async fn idle(left: Option<Duration>, clock: &dyn Clock, changed: &Notify) {
         }
     };
     tokio::select! {
-        // In a fixed order, so that a simulation replays.
+        // Fixed order, so that simulations can be replayed.
         biased;
         () = changed.notified() => {}
         () = sleep => {}
@@ -210,7 +211,7 @@ mod tests {
     use super::*;
     use crate::SystemClock;
 
-    /// Says who was woken; breaks for one, and never comes back from another.
+    /// Reports each wake-up; panics for one id, and never returns for another.
     struct Waker(mpsc::UnboundedSender<String>);
 
     #[async_trait]
@@ -259,7 +260,7 @@ mod tests {
             order.push(woken.recv().await.unwrap());
         }
         order.sort();
-        // The one that broke is tried again.
+        // The one that panicked is retried.
         assert_eq!(order, ["breaks", "breaks", "hangs", "last"]);
     }
 }

@@ -22,37 +22,37 @@ pub trait Tool: Send + Sync + 'static {
     /// Returns the description of the tool for the model.
     fn spec(&self) -> ToolSpec;
 
-    /// Whether a call may run again after a crash left it without a result. Default: no.
+    /// Whether a call may run again if a crash left it without a result. Default: no.
     fn is_idempotent(&self) -> bool {
         false
     }
 
-    /// The policy for its calls if no configured rule matches ([`Policy`]).
+    /// The policy for the tool's calls if no configured rule matches ([`Policy`]).
     fn policy(&self) -> Policy {
         Policy::Allow
     }
 
-    /// Claims by the tool's provider. Shown to people; they have no effect.
+    /// The provider's claims about the tool. Shown to people; they have no effect.
     fn annotations(&self) -> Option<ToolAnnotations> {
         None
     }
 
-    /// Runs a call. The future is dropped when the turn is stopped; a panic ends the turn. Results longer than
-    /// [`Builder::max_tool_result`](crate::Builder::max_tool_result) keep their beginning and end.
+    /// Runs a call. The future is dropped when the turn is stopped; a panic ends the turn. The middle of results longer
+    /// than [`Builder::max_tool_result`](crate::Builder::max_tool_result) is cut.
     async fn run(&self, call: Invocation) -> ToolAnswer;
 }
 
-/// One call of a tool.
+/// A call of a tool.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Invocation {
-    /// The conversation it belongs to.
+    /// The conversation of the call.
     pub conversation_id: ConversationId,
-    /// The turn.
+    /// The turn of the call.
     pub turn_id: TurnId,
     /// The step of the turn.
     pub step: u32,
-    /// The provider's id of the call, unique in its step.
+    /// The provider's id for the call, unique in its step.
     pub call_id: String,
     /// The arguments.
     pub input: Value,
@@ -75,12 +75,12 @@ impl ToolSet {
         Self { tools: Arc::new(tools), specs }
     }
 
-    /// Tools that the caller runs: only their specs are known here.
+    /// Tools that the caller runs: only their specs are known.
     pub(crate) fn of_caller(specs: Arc<[ToolSpec]>) -> Self {
         Self { tools: Arc::default(), specs }
     }
 
-    /// Returns the tools with these names.
+    /// Returns the tools with the given names.
     pub(crate) fn only(&self, names: &[String]) -> Self {
         if self.tools.keys().eq(names) {
             return self.clone();

@@ -1,4 +1,4 @@
-//! All tools there are: what a turn is offered when it begins.
+//! All tools: determines what a turn is offered when it begins.
 
 use std::{
     collections::BTreeSet,
@@ -15,27 +15,27 @@ use crate::{
     tool::{Policy, Tool, ToolSet, ToolSource},
 };
 
-/// How long a turn that is taken up waits for sources that may offer a tool which it began with.
+/// How long a resuming turn waits for sources that may offer one of its tools.
 const SETTLING: Duration = Duration::from_secs(30);
 
-/// How many forms of [`Configured`] are remembered for a list of tools. When there are more it begins anew.
+/// Number of [`Configured`] variants cached per list of tools. The cache is cleared when it is full.
 const PLACES: usize = 16;
 
 type Listed = Arc<[Arc<dyn Tool>]>;
 
-/// The orchestrator's own tools, and sources of more.
+/// The orchestrator's own tools, and further tool sources.
 pub(crate) struct Toolbox {
     own: Vec<Arc<dyn Tool>>,
     sources: Vec<Arc<dyn ToolSource>>,
-    /// What was made of the sources' lists last.
+    /// The result for the sources' latest lists.
     made: Mutex<Made>,
 }
 
 struct Made {
-    /// The lists that it was made of, one for each source.
+    /// The lists that it was built from, one for each source.
     of: Vec<Listed>,
     set: ToolSet,
-    /// What turns are defined by without these tools, and with them: shared, as there may be a million of them.
+    /// Turn configurations without these tools and with them; shared, because there may be a million turns.
     configured: Vec<(Arc<Configured>, Arc<Configured>)>,
 }
 
@@ -46,19 +46,19 @@ impl Toolbox {
         Self { own, sources, made: Mutex::new(made) }
     }
 
-    /// What a turn that begins now is offered.
+    /// The tools offered to a turn that begins now.
     pub(crate) fn current(&self) -> ToolSet {
         self.made(|made| made.set.clone())
     }
 
-    /// What a turn is defined by that begins now with these tools, where the rest comes from `base`.
+    /// The configuration of a turn that begins with these tools; the rest comes from `base`.
     pub(crate) fn defining(&self, base: Arc<Configured>, tools: &ToolSet) -> Arc<Configured> {
         if base.tools.as_deref().is_some_and(|names| tools.names().eq(names)) {
             return base;
         }
         let make = || Arc::new(Configured { tools: Some(owned(tools)), ..(*base).clone() });
         self.made(|made| {
-            // It changed in between: rare, and then not worth remembering.
+            // The tools changed in the meantime: rare, so not cached.
             if !made.set.is(tools) {
                 return make();
             }
@@ -74,13 +74,13 @@ impl Toolbox {
         })
     }
 
-    /// Waits for sources that may yet offer tools of these names, within reason.
+    /// Waits for sources that may still offer tools of these names, up to [`SETTLING`].
     pub(crate) async fn settled(&self, names: &[String]) {
         let current = self.current();
         let missing: Vec<&String> = names.iter().filter(|name| current.get(name).is_none()).collect();
         let may_offer = |source: &&Arc<dyn ToolSource>| missing.iter().any(|name| source.may_offer(name));
         let awaited = self.sources.iter().filter(may_offer).map(|source| source.settled());
-        // One that takes longer is gone as far as this turn is concerned.
+        // On a timeout, the turn continues without the missing tools.
         let _ = timeout(SETTLING, join_all(awaited)).await;
     }
 
@@ -89,7 +89,7 @@ impl Toolbox {
         self.sources.is_empty()
     }
 
-    /// For people: what is offered, where it comes from, and what may be done with it.
+    /// Describes to people which tools are offered, where they come from, and their policies.
     pub(crate) fn told(&self, policy: &dyn Fn(&str, &dyn Tool) -> Policy) -> Tools {
         let mut taken = BTreeSet::new();
         let (tools, _) = told(&self.own, &mut taken, policy);
@@ -107,7 +107,7 @@ impl Toolbox {
         Tools { tools, sources: self.sources.iter().map(source).collect() }
     }
 
-    /// What is made of the lists as they are now.
+    /// Calls `then` with the result for the sources' current lists.
     fn made<T>(&self, then: impl FnOnce(&mut Made) -> T) -> T {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |(source, of): (&Arc<dyn ToolSource>, &Listed)| Arc::ptr_eq(&source.tools(), of);
@@ -119,7 +119,8 @@ impl Toolbox {
     }
 }
 
-/// All of them: of the orchestrator's own the last of a name, else the first. So a source can take no other's place.
+/// Combines all tools. For equal names, the orchestrator's own tools win (the last of them), then the first source, so
+/// no source can replace another's tool.
 fn combined(own: &[Arc<dyn Tool>], sources: &[Listed]) -> ToolSet {
     let others = sources.iter().rev().flat_map(|tools| tools.iter().rev().cloned());
     ToolSet::new(others.chain(own.iter().cloned()).collect())
@@ -129,7 +130,7 @@ fn owned(tools: &ToolSet) -> Vec<String> {
     tools.names().map(str::to_owned).collect()
 }
 
-/// Tools as people are told of them, by name, and one that cannot be offered because its name is taken.
+/// Descriptions of the tools by name, and the name of one that cannot be offered because its name is taken.
 fn told(
     tools: &[Arc<dyn Tool>],
     taken: &mut BTreeSet<String>,

@@ -12,7 +12,7 @@ use crate::config::Flags;
 
 pub(crate) use conversations::Conversations;
 
-/// LLM agent turns that never die of a passing failure.
+/// LLM agent turns that survive transient provider failures.
 ///
 /// When a model's provider is overloaded, rate limited or gone for a while, a turn waits where you can see it, and
 /// finishes. Without a command, everturn serves.

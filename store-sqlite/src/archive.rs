@@ -1,4 +1,4 @@
-//! Looking into a journal's file beside whoever writes it.
+//! Read-only access to a journal's file beside the process that writes it.
 
 use std::{path::Path, path::PathBuf, sync::Arc};
 
@@ -8,8 +8,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::{OpenError, error, lock, query, schema};
 
-/// A journal's file, to be looked into only. It takes no lock, so a server may go on writing; each call sees all that
-/// was committed before it. Calls block the thread.
+/// Read-only access to a journal's file. It takes no lock, so a server may keep writing; each call sees everything
+/// committed before it. Calls block the thread.
 #[derive(Debug)]
 pub struct SqliteArchive {
     path: PathBuf,
@@ -17,10 +17,10 @@ pub struct SqliteArchive {
 }
 
 impl SqliteArchive {
-    /// Opens the file for reading. It is neither made nor brought to a newer format.
+    /// Opens the file for reading. It is neither created nor migrated to a newer format.
     ///
     /// # Errors
-    /// When there is no such file, when it is no journal or damaged, or of a format that this version does not read.
+    /// When there is no such file, when it is not a journal or is damaged, or when this version cannot read its format.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = lock::resolve(path.as_ref())?;
         let failed = |error: rusqlite::Error| OpenError::sqlite(&path, &error);
@@ -31,7 +31,7 @@ impl SqliteArchive {
         Ok(Self { path, connection })
     }
 
-    /// All conversations, newest activity first.
+    /// All conversations, most recent activity first.
     ///
     /// # Errors
     /// When the storage fails.
@@ -39,7 +39,7 @@ impl SqliteArchive {
         self.told(query::conversations(&self.connection, &Page::default()))
     }
 
-    /// A conversation's head and its unsealed turn; `None` when there is none of that id.
+    /// A conversation's head and its unsealed turn; `None` if there is no conversation with this id.
     ///
     /// # Errors
     /// When the storage fails.
@@ -47,7 +47,7 @@ impl SqliteArchive {
         self.told(query::load(&self.connection, id))
     }
 
-    /// A window of its history, ascending.
+    /// A window of a conversation's history, ascending.
     ///
     /// # Errors
     /// When the storage fails.
@@ -55,7 +55,7 @@ impl SqliteArchive {
         self.told(query::chunks(&self.connection, id, window))
     }
 
-    /// Its events that end after `after`, ascending, at most `limit`.
+    /// A conversation's events that end after `after`, ascending, at most `limit`.
     ///
     /// # Errors
     /// When the storage fails.

@@ -1,4 +1,4 @@
-//! What went wrong, where, and what to do about it.
+//! Errors: what went wrong, where, and what to do about it.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use rusqlite::{Error, ErrorCode, ffi};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Somebody has it open: another process, or this one.
+    /// Another process, or this one, has it open.
     #[error("{} is in use by another process, which holds the lock {}; stop that process, or choose another file", path.display(), lock.display())]
     InUse {
         /// The database.
@@ -20,15 +20,15 @@ pub enum OpenError {
         /// The lock file.
         lock: PathBuf,
     },
-    /// The file, or its directory, cannot be used.
+    /// The file or its directory cannot be used.
     #[error("cannot use {}: {cause}; the file and its directory must exist and be writable for this user, or choose another file", path.display())]
     Place {
         /// What cannot be used.
         path: PathBuf,
-        /// What the operating system says. The message has it, so that it is no `source` to be told once more.
+        /// The operating system's error. Part of the message, so it is not a `source`, which would repeat it.
         cause: io::Error,
     },
-    /// It is something else.
+    /// The file is not an Everturn journal.
     #[error("{} is not an Everturn journal but {found}: move it away, or choose another file", path.display())]
     Foreign {
         /// The file.
@@ -36,7 +36,7 @@ pub enum OpenError {
         /// What it seems to be.
         found: &'static str,
     },
-    /// A later version wrote it.
+    /// Written by a newer version.
     #[error("{} was written by a newer version of Everturn (format {found}; this one knows up to {known}): upgrade Everturn, or choose another file", path.display())]
     TooNew {
         /// The database.
@@ -46,7 +46,7 @@ pub enum OpenError {
         /// The latest format that can be read.
         known: i64,
     },
-    /// An earlier version wrote it, and it was opened only to be looked into.
+    /// Written by an older version, but opened read-only.
     #[error("{} has an older format ({found}; this version reads {known}): start an everturn server on it once, which brings it up to date", path.display())]
     TooOld {
         /// The database.
@@ -56,7 +56,7 @@ pub enum OpenError {
         /// The format that can be read.
         known: i64,
     },
-    /// What is in it contradicts itself.
+    /// The file's content is inconsistent.
     #[error("{} is damaged ({found}): restore it from a backup, or move it away to begin anew", path.display())]
     Damaged {
         /// The database.
@@ -87,7 +87,7 @@ impl OpenError {
     }
 }
 
-/// The journal's error for one of SQLite while `doing` something, as in "append to".
+/// Converts an SQLite error that occurred while `doing` something, such as "append to".
 pub(crate) fn storage(doing: &str, path: &Path, error: &Error) -> JournalError {
     let what = format!("cannot {doing} {}: {error}; {}", path.display(), advice(error));
     match () {
@@ -97,13 +97,13 @@ pub(crate) fn storage(doing: &str, path: &Path, error: &Error) -> JournalError {
     }
 }
 
-/// Whether the same thing fails again: it is about what was to be written, not about the disk.
+/// Whether the same operation would fail again: the error is about the data, not the disk.
 fn will_repeat(error: &Error) -> bool {
     let is_unfit = matches!(error, Error::ToSqlConversionFailure(_) | Error::InvalidParameterName(_));
     is_unfit || matches!(error.sqlite_error_code(), Some(ErrorCode::TooBig | ErrorCode::TypeMismatch))
 }
 
-/// The journal's error when its own threads are gone.
+/// The error when the journal's threads have ended.
 pub(crate) fn stopped(path: &Path) -> JournalError {
     let path = path.display();
     JournalError::Storage(format!(
@@ -111,7 +111,7 @@ pub(crate) fn stopped(path: &Path) -> JournalError {
     ))
 }
 
-/// The journal's error when its own threads are gone before they answered.
+/// The error when the journal's threads ended before they answered.
 pub(crate) fn unanswered(path: &Path) -> JournalError {
     match stopped(path) {
         JournalError::Storage(what) => JournalError::Unknown(what),
@@ -119,15 +119,15 @@ pub(crate) fn unanswered(path: &Path) -> JournalError {
     }
 }
 
-/// Whether what failed is a flush: then what was written may be on the disk or not.
+/// Whether a flush failed; then the data may or may not be on disk.
 pub(crate) fn is_flush(error: &Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     matches!(code, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
 }
 
-/// Whether nothing can be opened at all. SQLite does not say why it could not open a file.
+/// Whether no file can be opened at all. SQLite does not say why it could not open a file.
 fn is_out_of_descriptors() -> bool {
-    // `EMFILE` and `ENFILE` of Unix.
+    // `EMFILE` and `ENFILE` on Unix.
     let opened = std::env::current_exe().and_then(std::fs::File::open);
     matches!(opened.err().and_then(|error| error.raw_os_error()), Some(23 | 24))
 }

@@ -19,35 +19,35 @@ use crate::{
     writer::{Append, WriterThread},
 };
 
-/// What a journal may take.
+/// Limits to a journal's disk space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileLimits {
-    /// The largest that the database file may become, in bytes; appends that would make it larger fail. `None` = as
-    /// large as the disk allows. Up to 16 MiB of write-ahead log come on top.
+    /// Maximum size of the database file in bytes; appends that would exceed it fail. `None` = no limit. Up to 16 MiB
+    /// of write-ahead log are needed in addition.
     pub max_bytes: Option<u64>,
 }
 
 /// A journal in one SQLite file, with `-wal`, `-shm` and `.lock` beside it.
 ///
-/// Needs a tokio runtime for reading. Dropping it waits until every accepted append is on the disk.
+/// Needs a tokio runtime for reading. Dropping it waits until every accepted append is on disk.
 #[derive(Debug)]
 pub struct SqliteJournal {
-    // Dropped in this order: the last connection to close tidies up, and only then the file is free for others.
+    // Dropped in this order: the last connection to close cleans up, and only then is the file free for others.
     reader: Arc<Reader>,
     writer: WriterThread,
     _lock: Arc<Lock>,
 }
 
 impl SqliteJournal {
-    /// Opens the journal in that file, and makes it when there is none. Its directory must exist.
+    /// Opens the journal in this file, creating the file if there is none. Its directory must exist.
     ///
     /// # Errors
-    /// When the file is in use, no journal, from a newer version, damaged, or cannot be written. It is left as it is.
+    /// When the file is in use, not a journal, from a newer version, damaged, or not writable. Then it is not changed.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::open_within(path, FileLimits::default())
     }
 
-    /// Opens it with limits to what it may take.
+    /// Opens the journal with limits to its size.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -61,7 +61,7 @@ impl SqliteJournal {
         Ok(Self { reader, writer, _lock: lock })
     }
 
-    /// Runs `read` on what is committed.
+    /// Runs `read` on the committed data.
     pub(crate) async fn read_only<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -69,7 +69,7 @@ impl SqliteJournal {
         self.reader.read(read).await
     }
 
-    /// Runs `work` where nothing else writes.
+    /// Runs `work` while nothing else writes.
     pub(crate) async fn alone<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -78,15 +78,15 @@ impl SqliteJournal {
     }
 }
 
-/// A database of up to so many bytes is checked whenever it is opened, which takes a fraction of a second; a larger one
-/// only after a process that ended without closing it.
+/// Databases up to this size, in bytes, are checked whenever they are opened, which takes a fraction of a second;
+/// larger ones only after a process that ended without closing them.
 const SOON_CHECKED: u64 = 64 << 20;
 
-/// Bytes of a page in new files. A commit writes whole pages, and most commits are small.
+/// Page size of new files, in bytes. A commit writes whole pages, and most commits are small.
 const PAGE: u32 = 1024;
 
-/// The length of the log, in bytes, from which on its pages are copied to the database. Each is copied once, however often
-/// it was written, but a crash leaves up to this much to be read and written again at the next start.
+/// Length of the write-ahead log, in bytes, at which its pages are copied to the database. Each page is copied once,
+/// however often it was written, but after a crash, up to this much must be read and written again at the next start.
 const LOG: u32 = 4 << 20;
 
 /// The connection that writes.
@@ -95,7 +95,7 @@ fn connect(path: &Path, limits: FileLimits) -> Result<Connection, OpenError> {
     let left_over = left_over::write_again(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    // Of a file that is still empty; another keeps its own.
+    // Takes effect only while the file is empty.
     connection.pragma_update(None, "page_size", PAGE).map_err(failed)?;
     schema::migrate(&mut connection, path)?;
     configure(&connection, limits).map_err(failed)?;
@@ -118,10 +118,10 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
     Ok(())
 }
 
-/// The number of definitions up to which unused ones are not searched for, since the search reads every conversation.
+/// Number of definitions up to which unused ones are not searched for, since the search reads every conversation.
 const UNUSED: i64 = 256;
 
-/// Drops rows of turns that run no more, and, when there are many definitions, those that no unsealed turn has any more.
+/// Deletes the rows of turns that no longer run and, if there are many definitions, those that no unsealed turn uses.
 pub(crate) fn tidy(connection: &Connection) -> rusqlite::Result<()> {
     let sealed =
         "DELETE FROM running WHERE version <> (SELECT version FROM conversation WHERE key = conversation)";
@@ -135,11 +135,11 @@ pub(crate) fn tidy(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute(unused, []).map(drop)
 }
 
-/// Is all of it sound?
+/// Checks the database for damage.
 fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
         Ok(found) if found == "ok" => Ok(()),
-        // What it found takes several lines, and a message one.
+        // The finding has several lines; an error message has one.
         Ok(found) => Err(OpenError::Damaged { path: path.to_owned(), found: found.replace('\n', " ") }),
         Err(error) => Err(OpenError::sqlite(path, &error)),
     }

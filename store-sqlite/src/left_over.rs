@@ -1,4 +1,4 @@
-//! The log that a process left which ended without closing it.
+//! Repairs the write-ahead log left by a process that ended without closing it.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,20 +8,20 @@ use std::{
 
 use crate::{OpenError, lock::beside, schema::APPLICATION};
 
-/// Where SQLite keeps the id of the program that a file belongs to.
+/// Offset of SQLite's application id in a file.
 const APPLICATION_AT: u64 = 68;
-/// Bytes that are copied at a time.
+/// Number of bytes copied at a time.
 const PIECE: usize = 64 << 10;
 
-/// Writes the log again, byte for byte, and flushes it. Says whether there is one.
+/// Rewrites the log, byte for byte, and flushes it. Returns whether there is one.
 ///
-/// It can be read, but that does not mean that it is on the disk: where a flush failed, Linux takes what it should have
-/// written for clean, and no later flush makes up for that. Whatever is appended behind such a gap would be lost with
-/// it. To be called before SQLite builds on the log; being killed here changes nothing.
+/// A log that can be read is not necessarily on disk: after a failed flush, Linux marks the unwritten pages as clean,
+/// and no later flush writes them. Anything appended after such a gap would be lost with it. Must be called before
+/// SQLite builds on the log; being killed here changes nothing.
 pub(crate) fn write_again(database: &Path) -> Result<bool, OpenError> {
     let log = beside(database, "-wal");
     if !is_ours(database).unwrap_or_default() {
-        // Another program may be using it right now.
+        // Another program may be using it.
         return Ok(false);
     }
     match rewrite(&log) {
@@ -35,7 +35,8 @@ pub(crate) fn write_again(database: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// Whether the database says that it is a journal. One that has a log says so in its file: it had no log before.
+/// Whether the database is marked as a journal. One that has a log is marked in its file, as it was created without a
+/// log.
 fn is_ours(database: &Path) -> io::Result<bool> {
     let mut id = [0; 4];
     let mut file = File::open(database)?;
@@ -70,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// A database of the program of that number, with a log of so many bytes.
+    /// A database with this application id, and a log of `length` bytes.
     fn left(directory: &Path, application: i64, length: usize) -> (std::path::PathBuf, Vec<u8>) {
         let database = directory.join("journal.db");
         Connection::open(&database).unwrap().pragma_update(None, "application_id", application).unwrap();

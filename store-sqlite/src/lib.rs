@@ -1,11 +1,11 @@
 //! The embedded durable journal: one SQLite file, one writer, group commit.
 //!
-//! [`SqliteJournal`] implements the orchestrator's journal. An append is on the disk when it returns; appends that
-//! wait at the same time share one flush. A file belongs to one open journal at a time; [`SqliteArchive`] looks into it
+//! [`SqliteJournal`] implements the orchestrator's journal. An append is on disk when it returns; appends that wait at
+//! the same time share one flush. Only one journal can have a file open at a time; [`SqliteArchive`] can read it
 //! meanwhile.
 //!
-//! This crate does *not* decide what is kept for how long ([`SqliteJournal::compact`] is called by someone), knows
-//! nothing of turns beyond their saved form, and is no journal for several processes.
+//! This crate does *not* decide how long data is kept (its user calls [`SqliteJournal::compact`]), knows nothing of
+//! turns beyond their saved form, and does not share a journal between processes.
 
 mod archive;
 mod error;

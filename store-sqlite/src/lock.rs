@@ -1,4 +1,4 @@
-//! One open journal per file.
+//! Ensures that each file is opened by one journal only.
 
 use std::{
     ffi::OsString,
@@ -8,14 +8,14 @@ use std::{
 
 use crate::OpenError;
 
-/// The right to use a database, given back when dropped or when the process ends, however it ends.
+/// An exclusive lock on a database, released when dropped or when the process ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
 }
 
 impl Lock {
-    /// Takes the lock `<path>.lock`, and makes the database's file when there is none: for its owner's eyes only.
+    /// Takes the lock `<path>.lock`, and creates the database's file if there is none, accessible only to its owner.
     pub(crate) fn take(path: &Path) -> Result<Self, OpenError> {
         let lock = beside(path, ".lock");
         let place = |path: &Path, cause| OpenError::Place { path: path.to_owned(), cause };
@@ -32,25 +32,25 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // To close the file is not enough: a child process that is just being started holds it, too, until it runs its own
-        // program. If this fails, closing the file usually does it.
+        // Closing the file is not enough: a child process that is being started holds it, too, until it executes its
+        // own program. If unlocking fails, closing the file usually suffices.
         let _ = self.file.unlock();
     }
 }
 
-/// The files of a journal, whether they are there now or not: the database, its log with its index, and its lock.
+/// The files of a journal, whether or not they exist: the database, its write-ahead log with index, and its lock file.
 pub fn files(database: &Path) -> [PathBuf; 4] {
     ["", "-wal", "-shm", ".lock"].map(|suffix| beside(database, suffix))
 }
 
-/// The file of that name with `suffix` added.
+/// The path with `suffix` appended.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
 }
 
-/// The one name of a database, whichever way it was written: links and relative paths must not lead to two locks.
+/// The canonical path of a database: links and relative paths must not lead to two locks.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     let place = |cause| OpenError::Place { path: path.to_owned(), cause };
     if path.exists() {
@@ -78,7 +78,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
         let lock = Lock::take(&path).unwrap();
-        // What a fork leaves to the child: another descriptor of the same open file.
+        // What a child inherits in a fork: another descriptor of the same open file.
         let inherited = lock.file.try_clone().unwrap();
         assert!(matches!(Lock::take(&path), Err(OpenError::InUse { .. })));
         drop(lock);

@@ -1,4 +1,4 @@
-//! What is read, of one conversation and of all.
+//! Queries about one conversation or all of them.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ pub(crate) fn events(
     Ok(events)
 }
 
-/// An event of a run, with the text that a chunk has. `known`: the chunk that was looked up last.
+/// An event of a run, completed with the text that it shares with a chunk. `known`: the chunk that was looked up last.
 fn whole(
     connection: &Connection,
     conversation: i64,
@@ -135,7 +135,7 @@ pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<
 
 pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<(ConversationId, Wait)>> {
     let Some(last) = before.0.checked_sub(1) else { return Ok(Vec::new()) };
-    // Those that run go on at once, before any that waits.
+    // Running turns resume immediately, before any waiting turn.
     let sql = "SELECT id FROM running JOIN conversation ON key = conversation AND conversation.version = running.version
         ORDER BY id";
     let mut statement = connection.prepare_cached(sql)?;

@@ -1,4 +1,4 @@
-//! Connections that read, a few at a time, off the runtime's threads.
+//! A few connections for reading, used off the runtime's threads.
 
 use std::{
     path::PathBuf,
@@ -14,16 +14,16 @@ use tokio::{
 
 use crate::{error, lock::Lock};
 
-/// The most reads at once; more wait their turn.
+/// Maximum number of concurrent reads; further ones wait.
 const AT_ONCE: usize = 4;
 
-/// Connections that read what is committed, beside the writer.
+/// Connections that read the committed data, beside the writer.
 #[derive(Debug)]
 pub(crate) struct Reader {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
     places: Arc<Semaphore>,
-    /// A read whose asker went away still uses the file.
+    /// A read whose caller went away still uses the file.
     _lock: Arc<Lock>,
 }
 
@@ -32,14 +32,14 @@ impl Reader {
         Self { path, idle: Mutex::default(), places: Arc::new(Semaphore::new(AT_ONCE)), _lock: lock }
     }
 
-    /// Runs `read` on a thread where it may block. Waits for its turn in a task of its own: an asker that is not polled
-    /// must not keep a place from the others.
+    /// Runs `read` on a thread where it may block. Waits for a permit in a separate task, so that a caller that is not
+    /// polled cannot keep a permit from others.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         let reader = self.clone();
-        // Dropped with the asker, it gives up its turn.
+        // Dropped with the caller, which cancels its wait.
         let mut turn = JoinSet::new();
         turn.spawn(async move {
             let place = reader.places.clone().acquire_owned().await;
@@ -62,7 +62,7 @@ impl Reader {
         let idle = self.idle().pop();
         let connection = idle.map_or_else(|| self.connect(), Ok)?;
         let result = read(&connection);
-        // One that failed may have failed for what it is.
+        // After a failure, the connection itself may be broken.
         if result.is_ok() {
             self.idle().push(connection);
         }

@@ -1,4 +1,4 @@
-//! How what the journal keeps is written in columns.
+//! How records are stored in columns.
 
 use std::fmt::Debug;
 
@@ -14,14 +14,14 @@ use serde_json::Deserializer;
 /// The columns that [`head`] reads, in its order.
 pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq";
 
-/// The columns that [`turn`] reads, in its order: of a turn that waits from the row of its conversation, of one that runs
-/// from [`RUNNING`], which is to be joined.
+/// The columns that [`turn`] reads, in its order. Those of a waiting turn are in the row of its conversation, those of
+/// a running turn in [`RUNNING`], which must be joined.
 pub(crate) const TURN: &str = "coalesce(conversation.turn, running.turn),
     coalesce(conversation.turn_begins, running.turn_begins), coalesce(conversation.turn_seq, running.turn_seq),
     (SELECT json FROM definition WHERE key = coalesce(conversation.definition, running.definition)),
     wake_at, wait_ms, for_person";
 
-/// Finds the turn that runs in a conversation.
+/// Joins the running turn of a conversation.
 pub(crate) const RUNNING: &str = "LEFT JOIN running ON running.conversation = conversation.key
     AND running.version = conversation.version";
 
@@ -30,10 +30,10 @@ pub(crate) const CHUNK: i64 = 0;
 pub(crate) const RUN: i64 = 1;
 pub(crate) const SEAL: i64 = 2;
 
-/// Room for the JSON of a usual record, in bytes.
+/// Initial capacity for the JSON of a typical record, in bytes.
 const JSON_ROOM: usize = 512;
 
-/// A count as SQLite keeps it. Those of the wire are below 2^53; what is beyond its range becomes its last number.
+/// Converts a count to SQLite's integer type. Counts on the wire are below 2^53; larger values saturate.
 pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -43,7 +43,7 @@ pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     u64::try_from(value).map_err(|_| Error::IntegralValueOutOfRange(column, value))
 }
 
-/// A count that may be null.
+/// A nullable count.
 pub(crate) fn optional_count(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u64>> {
     let value: Option<i64> = row.get(column)?;
     let count = |value| u64::try_from(value).map_err(|_| Error::IntegralValueOutOfRange(column, value));
@@ -51,7 +51,7 @@ pub(crate) fn optional_count(row: &Row<'_>, column: usize) -> rusqlite::Result<O
 }
 
 pub(crate) fn to_json(value: &impl Serialize) -> rusqlite::Result<String> {
-    // Most are a few hundred bytes: one allocation instead of a growing one.
+    // Most records are a few hundred bytes: one allocation instead of several.
     let mut json = Vec::with_capacity(JSON_ROOM);
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| Error::ToSqlConversionFailure(error);
     serde_json::to_writer(&mut json, value).map_err(|error| failed(error.into()))?;
@@ -62,14 +62,14 @@ pub(crate) fn from_json<'r, T: Deserialize<'r>>(row: &'r Row<'_>, column: usize)
     let damaged =
         |error: serde_json::Error| Error::FromSqlConversionFailure(column, Type::Text, error.into());
     let mut json = Deserializer::from_slice(row.get_ref(column)?.as_bytes()?);
-    // A tool's arguments that were just not too deep when they came are deeper inside their record.
+    // Arguments just within the depth limit on arrival are nested deeper inside their record.
     json.disable_recursion_limit();
     let value = T::deserialize(&mut json).map_err(damaged)?;
     json.end().map_err(damaged)?;
     Ok(value)
 }
 
-/// The head whose columns begin at `first`; `None` when none was written yet.
+/// The head whose columns begin at `first`; `None` if none has been written yet.
 pub(crate) fn head(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Head>> {
     if row.get::<_, Option<i64>>(first)?.is_none() {
         return Ok(None);
@@ -99,7 +99,7 @@ pub(crate) fn turn(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TurnR
     }))
 }
 
-/// The wait whose columns, `wake_at`, `wait_ms` and `for_person`, begin at `first`.
+/// The wait whose columns `wake_at`, `wait_ms` and `for_person` begin at `first`.
 pub(crate) fn wait(row: &Row<'_>, first: usize) -> rusqlite::Result<Wait> {
     let until = match row.get_ref(first)? {
         rusqlite::types::ValueRef::Null => None,
@@ -111,7 +111,7 @@ pub(crate) fn wait(row: &Row<'_>, first: usize) -> rusqlite::Result<Wait> {
     })
 }
 
-/// Each is written as its place in this list: only add at the end.
+/// Stored as the index in this list: only append to it.
 const STATUS: [ConversationStatus; 4] = [
     ConversationStatus::Active,
     ConversationStatus::Queued,
@@ -123,7 +123,7 @@ pub(crate) fn status_code(status: ConversationStatus) -> rusqlite::Result<i64> {
     code(status, &STATUS)
 }
 
-/// Each is written as its place in this list: only add at the end.
+/// Stored as the index in this list: only append to it.
 const ROLE: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
 
 pub(crate) fn role_code(role: Role) -> rusqlite::Result<i64> {
@@ -134,8 +134,8 @@ pub(crate) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Role> {
     known(row, column, &ROLE)
 }
 
-/// A chunk, unless it is of a kind that a newer version added: a turn must not go on without it, and a copy of it would
-/// lose its content.
+/// Reads a chunk. Fails for a kind that a newer version added: a turn must not continue without it, and a copy of it
+/// would lose its content.
 pub(crate) fn chunk(row: &Row<'_>, column: usize) -> rusqlite::Result<Chunk> {
     match from_json(row, column)? {
         Chunk::Unknown => {
@@ -146,7 +146,7 @@ pub(crate) fn chunk(row: &Row<'_>, column: usize) -> rusqlite::Result<Chunk> {
     }
 }
 
-/// The place of a word in the list of those that are kept.
+/// The index of a value in the list of stored values.
 fn code<T: Copy + PartialEq + Debug>(word: T, all: &[T]) -> rusqlite::Result<i64> {
     let unknown = || Error::ToSqlConversionFailure(format!("{word:?} cannot be kept").into());
     let place = all.iter().position(|known| *known == word).ok_or_else(unknown)?;

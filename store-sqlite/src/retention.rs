@@ -1,4 +1,4 @@
-//! What is let go: the events of old turns, and whole conversations.
+//! Deletes the events of old turns, and entire conversations.
 
 use everturn_orchestrator::{JournalError, kernel::Millis};
 use everturn_wire::ConversationId;
@@ -10,26 +10,27 @@ use crate::{
     record::{RUN, SEAL, count, integer},
 };
 
-/// Conversations looked at, and events dropped, in one go, so that appends wait only shortly.
+/// Number of conversations visited, and of events deleted, per transaction, so that appends do not wait long.
 const CONVERSATIONS: i64 = 64;
 const EVENTS: usize = 4096;
 
-/// Which sealed turns keep their events. A turn loses them when any of this says so; the default keeps all.
+/// Which sealed turns keep their events. A turn's events are deleted if either condition applies; the default keeps
+/// all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Those sealed before this let them go.
+    /// Delete the events of turns sealed before this moment.
     pub sealed_before: Option<Millis>,
-    /// Of each conversation, all but the newest so many let them go.
+    /// Keep events only for the newest N turns of each conversation.
     pub newest_turns: Option<u32>,
 }
 
 impl SqliteJournal {
-    /// Lets go of events of sealed turns and returns how many they were. History and figures stay, and so does what an
-    /// unsealed turn told; a watcher from further back goes on with the first event that is left. The file does not
-    /// shrink, but uses the space again.
+    /// Deletes events of sealed turns and returns their number. History and the turns' figures are kept, and so are the
+    /// events of unsealed turns; a subscriber with an older cursor continues with the first remaining event. The file
+    /// does not shrink, but the space is reused.
     ///
     /// # Errors
-    /// When the storage fails. What was done until then stays done; calling it again goes on.
+    /// When the storage fails. What was deleted so far stays deleted; calling it again continues.
     pub async fn compact(&self, retention: Retention) -> Result<usize, JournalError> {
         let (mut dropped, mut next) = (0, Some(0));
         while let Some(after) = next {
@@ -40,7 +41,7 @@ impl SqliteJournal {
         Ok(dropped)
     }
 
-    /// Removes the ephemeral conversations that nobody used since then.
+    /// Removes the ephemeral conversations that have been idle since this moment.
     pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         let mut removed = 0;
         loop {
@@ -51,24 +52,24 @@ impl SqliteJournal {
         }
     }
 
-    /// Lets go of a conversation altogether, its documents included; false when there is none of that id. Whoever still
-    /// writes to it is told that it is stale.
+    /// Deletes a conversation with its documents; returns false if there is none with this id. Further appends to it
+    /// fail as stale.
     ///
     /// # Errors
-    /// When the storage fails; then it is all still there.
+    /// When the storage fails; then nothing is deleted.
     pub async fn delete(&self, id: &ConversationId) -> Result<bool, JournalError> {
         let id = id.clone();
         self.alone(move |connection| delete(connection, &id)).await
     }
 }
 
-/// Removes some of the ephemeral conversations without an unsealed turn whose last activity is before that moment: how many
-/// there were. What defined only their turns goes with them, once there is much of it.
+/// Removes a batch of the ephemeral conversations that have no unsealed turn and were last active before this moment;
+/// returns their number. Definitions that only their turns used are removed, too, once there are many.
 fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::Result<usize> {
     let sql =
         "SELECT id FROM conversation WHERE id >= ?1 AND id < ?2 AND turn IS NULL AND last_activity_at < ?3
         AND NOT EXISTS (SELECT 1 FROM running WHERE conversation = key AND running.version = conversation.version) LIMIT ?4";
-    // `;` is what follows `:`.
+    // `;` is the character after `:`.
     let (from, to) = (ConversationId::EPHEMERAL, ConversationId::EPHEMERAL.replace(':', ";"));
     let columns = params![from, to, integer(idle_since.0), CONVERSATIONS];
     let ids: Vec<String> = connection
@@ -78,15 +79,15 @@ fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::
     for id in &ids {
         delete(connection, &id.as_str().into())?;
     }
-    // Each request may have brought tools and instructions of its own. To look for them reads every conversation.
+    // Each request may have brought its own tools and instructions. Searching for unused ones reads every conversation.
     if !ids.is_empty() {
         tidy(connection)?;
     }
     Ok(ids.len())
 }
 
-/// Does a part of it, for the conversations that follow the key `after`: how many events went, and the last key that is
-/// done with, unless that was all.
+/// Compacts one batch of the conversations after the key `after`. Returns the number of deleted events, and the last
+/// finished key unless all conversations are done.
 fn compact(
     connection: &mut Connection,
     retention: Retention,
@@ -101,7 +102,7 @@ fn compact(
     for key in keys {
         dropped += drop_events(&transaction, retention, key, EVENTS - dropped)?;
         if dropped >= EVENTS {
-            // This one may have more.
+            // This conversation may have more events to delete.
             done = done.or(Some(after));
             break;
         }
@@ -111,7 +112,7 @@ fn compact(
     Ok((dropped, done))
 }
 
-/// Drops what one conversation need not keep, the oldest first, until there are so many: how many events there were.
+/// Deletes the oldest events that a conversation need not keep, until `most` are deleted. Returns their number.
 fn drop_events(on: &Connection, retention: Retention, key: i64, most: usize) -> rusqlite::Result<usize> {
     let sql = "SELECT ends FROM entry WHERE conversation = ?1 AND kind = ?2 AND (sealed_at < ?3 OR place <=
             (SELECT max(place) FROM entry WHERE conversation = ?1 AND kind = ?2) - ?4)
@@ -145,7 +146,7 @@ fn delete(connection: &mut Connection, id: &ConversationId) -> rusqlite::Result<
         for table in ["entry", "running"] {
             transaction.execute(&format!("DELETE FROM {table} WHERE conversation = ?1"), [key])?;
         }
-        // `0` is what follows `/`: an id has neither.
+        // `0` is the character after `/`; ids contain neither.
         let (from, to) = (format!("conversation/{id}/"), format!("conversation/{id}0"));
         transaction.execute("DELETE FROM state WHERE name >= ?1 AND name < ?2", [from, to])?;
     }

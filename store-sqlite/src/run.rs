@@ -1,10 +1,10 @@
-//! Runs of events, as one row keeps them.
+//! Runs of events, each stored in one row.
 //!
-//! The first line has the id of the turn that they are of, as their JSON has it. Then for each event, in order: `c` if its
-//! JSON ends with the id of the conversation, `t` if that of the turn follows, as these are left out; how many places of the
-//! stream it takes; the length of what follows the colon; the colon; its JSON; a line feed. A text that a chunk of the same
-//! append has, too, is left out as well: then the numbers go on with the chunk's `seq`, where in the JSON the text belongs,
-//! where it begins in the chunk's JSON, and its length, all in bytes.
+//! The first line is the id of the events' turn, as in their JSON. Then, for each event, in order: `c` if its JSON ends
+//! with the conversation's id, `t` if the turn's id follows (both are left out); how many positions of the stream it
+//! takes; the length of what follows the colon; the colon; its JSON; a line feed. A text that is also in a chunk of the
+//! same append is left out, too: then four more numbers come before the colon, the chunk's `seq`, the offset of the
+//! text in the JSON, its offset in the chunk's JSON, and its length, in bytes.
 
 mod ids;
 mod text;
@@ -17,11 +17,11 @@ pub(crate) use ids::Ids;
 pub(crate) use text::Chunks;
 use text::Repeated;
 
-/// The most events of a run, and the bytes from which on it takes no more: a reader takes in whole runs.
+/// Maximum number of events in a run, and its size in bytes from which no event is added: readers read entire runs.
 const EVENTS: usize = 256;
 const BYTES: usize = 64 << 10;
 
-/// A run of events that follow one another.
+/// A run of consecutive events.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) begins: Cursor,
@@ -33,12 +33,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run without events.
+    /// An empty run.
     pub(crate) fn at(begins: Cursor) -> Self {
         Self { begins, ends: begins, events: 0, turn: None, lines: Vec::new() }
     }
 
-    /// Adds an event if it may: says whether it did.
+    /// Adds an event if the run can take it; returns whether it did.
     pub(crate) fn push(&mut self, event: &StoredEvent, ids: &Ids, chunks: &mut Chunks) -> bool {
         if event.start != self.ends || self.events == EVENTS || self.lines.len() >= BYTES {
             return false;
@@ -69,13 +69,13 @@ impl Run {
         true
     }
 
-    /// All of it, as it is kept.
+    /// The run as it is stored.
     pub(crate) fn text(&self) -> Vec<u8> {
         [self.turn.as_deref().unwrap_or_default(), b"\n", &self.lines].concat()
     }
 }
 
-/// An event as a run has it.
+/// An event as stored in a run.
 #[derive(Debug)]
 pub(crate) struct Kept<'r> {
     pub(crate) start: Cursor,
@@ -86,13 +86,13 @@ pub(crate) struct Kept<'r> {
 }
 
 impl Kept<'_> {
-    /// The `seq` of the chunk that has its text.
+    /// The `seq` of the chunk that contains its text.
     pub(crate) fn refers_to(&self) -> Option<u64> {
         self.repeated.as_ref().map(|repeated| repeated.seq)
     }
 
-    /// The event, given the ids of its conversation and the JSON of the chunk that it refers to. `None`: that is not the
-    /// chunk.
+    /// Restores the event, given the ids of its conversation and the JSON of the chunk that it refers to. `None` if the
+    /// chunk does not fit.
     pub(crate) fn event(&self, ids: &Ids, chunk: &[u8]) -> Option<StoredEvent> {
         let (at, text) = match self.repeated {
             None => (0, &[][..]),
@@ -105,7 +105,7 @@ impl Kept<'_> {
     }
 }
 
-/// The events of a run that begins there; an error if that is none.
+/// The events of a run that begins at `begins`, or an error if the data is not a run.
 pub(crate) fn events(begins: Cursor, run: &[u8]) -> impl Iterator<Item = Result<Kept<'_>, Malformed>> {
     let (turn, mut rest) = memchr(b'\n', run).map_or((run, run), |at| (&run[..at], &run[at + 1..]));
     let mut start = begins;
@@ -122,12 +122,12 @@ pub(crate) fn events(begins: Cursor, run: &[u8]) -> impl Iterator<Item = Result<
     })
 }
 
-/// What is in the place of a run is none.
+/// The stored data is not a run.
 #[derive(Debug, thiserror::Error)]
 #[error("events that cannot be read")]
 pub(crate) struct Malformed;
 
-/// The first event of what is left of a run of that turn, and what follows it.
+/// The first event in the rest of a turn's run, and what follows it.
 fn first<'r>(start: Cursor, turn: &'r [u8], run: &'r [u8]) -> Option<(Kept<'r>, &'r [u8])> {
     let (ids, run) = match run.split_first()? {
         (b'c', run) => (End::Conversation, run),
@@ -182,7 +182,7 @@ mod tests {
         String::from_utf8(run.text()).unwrap()
     }
 
-    /// The events of a run, with the chunks that they may refer to.
+    /// The events of a run, given the chunks that they may refer to.
     fn read(begins: u64, run: &str, chunks: &[(u64, &str)]) -> Option<Vec<StoredEvent>> {
         let whole = |kept: Kept<'_>| {
             let chunk = kept.refers_to().map(|seq| chunks.iter().find(|chunk| chunk.0 == seq));

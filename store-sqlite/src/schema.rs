@@ -1,4 +1,4 @@
-//! The tables, and how files of older versions come to have them.
+//! The tables, and migrations from older formats.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use crate::OpenError;
 
-/// What leads from each format to the next. A released one is never changed.
+/// The migration from each format to the next. A released one is never changed.
 const MIGRATIONS: [&str; 5] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
@@ -18,10 +18,10 @@ const MIGRATIONS: [&str; 5] = [
 /// The latest format.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
-/// "EvTn", as the first migration sets it.
+/// "EvTn", set by the first migration.
 pub(crate) const APPLICATION: i64 = 0x4576_546e;
 
-/// Brings a database to the latest format. One that is not ours or from the future is left as it is.
+/// Migrates a database to the latest format. A foreign one, or one from a newer version, is not changed.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let found = format(connection, path)?;
     for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
@@ -30,7 +30,7 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Op
     Ok(())
 }
 
-/// Makes sure that a database has the latest format, without writing to it.
+/// Checks that a database has the latest format, without writing to it.
 pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match format(connection, path)? {
         found if found < KNOWN => Err(OpenError::TooOld { path: path.to_owned(), found, known: KNOWN }),
@@ -38,7 +38,7 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), OpenErro
     }
 }
 
-/// The format of a database of ours: 0 = it is still empty.
+/// The format of one of our databases; 0 = it is still empty.
 fn format(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
     let failed = |error: rusqlite::Error| OpenError::sqlite(path, &error);
     let found = number(connection, "SELECT * FROM pragma_user_version").map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Documents beside the conversations.
+//! Documents stored beside the conversations.
 
 use async_trait::async_trait;
 use everturn_orchestrator::{JournalError, StateStore};

@@ -1,4 +1,4 @@
-//! The one thread that writes.
+//! The only thread that writes.
 
 mod added;
 mod append;
@@ -20,21 +20,21 @@ use crate::error;
 
 pub(crate) use append::Append;
 
-/// The most appends that share one flush, and the most that wait for the next.
+/// Maximum number of appends that share one flush, and of those that wait for the next.
 const TOGETHER: usize = 64;
 
-/// The one thread that writes. Dropping it waits until what was accepted is done.
+/// The only thread that writes. Dropping it waits until all accepted work is done.
 #[derive(Debug)]
 pub(crate) struct WriterThread {
     path: PathBuf,
-    /// Taken when it is dropped, which is what ends the thread.
+    /// `None` while being dropped, which ends the thread.
     inbox: Option<mpsc::Sender<Task>>,
     thread: Option<JoinHandle<()>>,
 }
 
 enum Task {
     Append(Append),
-    /// Needs the connection to itself.
+    /// Work that needs exclusive use of the connection.
     Alone(Box<dyn FnOnce(&mut Connection) + Send>),
 }
 
@@ -48,7 +48,7 @@ impl WriterThread {
         Ok(Self { path: path.to_owned(), inbox: Some(inbox), thread: Some(thread) })
     }
 
-    /// Hands an append over; its answer comes through its own channel.
+    /// Passes an append to the thread; the answer comes through the append's own channel.
     pub(crate) async fn append(&self, append: Append) -> Result<(), JournalError> {
         self.send(Task::Append(append)).await
     }

@@ -1,8 +1,8 @@
-//! Moments as a person's clock and calendar show them.
+//! Formats moments for people.
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 
-/// Where and when the person is.
+/// The person's time zone and current time.
 pub(crate) struct Calendar {
     now: Zoned,
 }
@@ -12,17 +12,17 @@ impl Calendar {
         Self { now: Zoned::now() }
     }
 
-    /// To the second, in epoch milliseconds: `12:03:10` today, with its day on any other.
+    /// To the second, in epoch milliseconds: `12:03:10` today, with the date on any other day.
     pub(crate) fn exact(&self, at: u64) -> String {
         self.written(at, "%H:%M:%S", "%b %-d %H:%M:%S", "%Y-%m-%d %H:%M:%S")
     }
 
-    /// As short as it may be: `12:03`, `Nov 20 12:03`, `2025-11-20`.
+    /// As short as possible: `12:03`, `Nov 20 12:03`, `2025-11-20`.
     pub(crate) fn brief(&self, at: u64) -> String {
         self.written(at, "%H:%M", "%b %-d %H:%M", "%Y-%m-%d")
     }
 
-    /// Whether it is still to come.
+    /// Whether it is in the future.
     pub(crate) fn is_ahead(&self, at: u64) -> bool {
         self.place(at).is_some_and(|at| at > self.now)
     }

@@ -43,13 +43,13 @@ use story::{Beginning, Ending, Queued};
 use turn::{NOT_ASKED, Permissions, QUEUED, Start, Turn};
 use view::{Line, View};
 
-/// What the program says when a person ended it.
+/// Exit code after an interruption by the person.
 const INTERRUPTED: u8 = 130;
 
-/// Talks to a model until there is nothing more to say, through the server that `host` finds or starts.
+/// Runs a conversation through the server that `host` finds or starts, until the person or the input ends it.
 ///
 /// # Errors
-/// When it cannot begin, or the server is lost.
+/// When it cannot begin, or the server connection is lost.
 pub async fn run(args: &args::Chat, host: impl AsyncFnOnce() -> Result<Host>) -> Result<ExitCode> {
     let terminal = if args.json { Terminal::NONE } else { Terminal::of_process() };
     let mode = terminal.approvals(args)?;
@@ -98,7 +98,7 @@ fn exit_code(ending: Ending) -> ExitCode {
 /// A conversation in the terminal.
 struct Chat {
     conversation_id: ConversationId,
-    /// The model or route that was chosen; none: that of the conversation, or the server's.
+    /// The chosen model or route; `None`: that of the conversation, or the server's default.
     model: Option<String>,
     link: Link,
     host: Host,
@@ -106,18 +106,18 @@ struct Chat {
     terminal: Terminal,
     permissions: Permissions,
     last: Last,
-    /// What waits for its turn.
+    /// Queued messages.
     queued: VecDeque<Queued>,
-    /// What was typed during the last turn and not sent.
+    /// The unsent draft from the last turn.
     draft: String,
-    /// Whether anything was asked.
+    /// Whether any turn has begun.
     is_begun: bool,
-    /// Whether the person wants no more as the last turn ended.
+    /// Whether the person asked to leave as the last turn ended.
     leaves: bool,
 }
 
 impl Last {
-    /// How the turn that a line asks for begins, and the command for it; else why there is none.
+    /// How the requested turn begins and the command for it, or why it cannot begin.
     fn beginning(&self, order: Order) -> Result<(Beginning, Start), &'static str> {
         match order {
             Order::Say(text) => Ok((Beginning::Message(text.clone()), Start::Say(text))),
@@ -130,14 +130,14 @@ impl Last {
                 Some(seq) => Ok((Beginning::Message(text.clone()), Start::Message(seq, Some(text)))),
                 None => Err("Nothing to edit: nothing was asked yet."),
             },
-            // The rest begins no turn.
+            // The others do not begin a turn.
             _ => Err(NOT_ASKED),
         }
     }
 }
 
 impl Chat {
-    /// Sends the one message that there is, after a turn that runs already.
+    /// Sends the only message, after any turn that is already running.
     async fn say_once(
         &mut self,
         message: String,
@@ -160,13 +160,12 @@ impl Chat {
         Ok(exit_code(ending))
     }
 
-    /// Has a turn that runs or waits already go on, and shows it.
+    /// Resumes a turn that already runs or waits, and shows it.
     async fn watch(&mut self, once: bool, interrupt: &mut Interrupt) -> Result<Ending> {
         self.show((Beginning::Running, Start::Watch), None, once, interrupt).await
     }
 
-    /// Begins a turn, and shows what comes of it, and of what is queued meanwhile. With `once`, a person who interrupts it
-    /// is done.
+    /// Begins a turn and shows it and those queued meanwhile. With `once`, no queued turn follows an interrupted one.
     async fn begin(&mut self, order: Order, once: bool, interrupt: &mut Interrupt) -> Result<Ending> {
         let model = match &order {
             Order::Retry(Some(model)) => Some(model.clone()),
@@ -202,7 +201,7 @@ impl Chat {
         let ending = loop {
             let shown = turn.run(&mut keys).await?;
             let is_over = matches!(shown.ending, Ending::Failed | Ending::Cancelled | Ending::Interrupted);
-            // One that was chosen meanwhile holds from then on.
+            // A model chosen during the turn stays chosen.
             model = shown.chosen.clone().or(model);
             if shown.ending != Ending::Refused || shown.chosen.is_some() {
                 self.model.clone_from(&model);
@@ -230,7 +229,7 @@ impl Chat {
         Ok(ending)
     }
 
-    /// Says how this conversation is gone on with later, to somebody who is there.
+    /// In a terminal, says how to continue this conversation later.
     fn say_how_to_go_on(&mut self) -> Result<()> {
         let words = match &self.host.kept {
             _ if !self.terminal.is_live => return Ok(()),

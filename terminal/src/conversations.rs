@@ -1,4 +1,4 @@
-//! `everturn conversations`: what a server keeps in its file.
+//! `everturn conversations`: the conversations in a server's file.
 
 mod delete;
 mod export;
@@ -15,7 +15,7 @@ use everturn_store_sqlite::SqliteArchive;
 
 use crate::{args::Conversations, calendar::Calendar};
 
-/// Does one thing with the conversations of a file.
+/// Performs an action on the conversations of a file.
 ///
 /// # Errors
 /// When the file cannot be read, or has no such conversation.
@@ -32,7 +32,7 @@ pub async fn run(action: &Conversations, path: &Path) -> Result<ExitCode> {
     printer::unless_closed(done)
 }
 
-/// Whether anything was ever kept there.
+/// Checks that the file exists and is not empty.
 fn look_at(path: &Path) -> Result<()> {
     let place = path.display();
     match fs::metadata(path) {
@@ -47,7 +47,7 @@ fn look_at(path: &Path) -> Result<()> {
                 "there is no {place}: nothing was kept there yet; name another file with --data, or start a server"
             )
         }
-        // What else is wrong with it is told by whoever opens it.
+        // Other errors are reported when the file is opened.
         _ => Ok(()),
     }
 }

@@ -1,20 +1,20 @@
-//! How it was decided whether a tool call may run, in words.
+//! Describes in words how a tool call was decided.
 
 use everturn_console::wording;
 use everturn_wire::{ApprovalScope, Decider, Decision, Verdict};
 
-/// The most characters that are shown of a name or a rating, and of a reason.
+/// Maximum length of a displayed name or rating, and of a reason, in characters.
 const NAME: usize = 60;
 const REASON: usize = 300;
 
-/// One line, as it is read later.
+/// One line about a decision, worded for reading it later.
 pub(crate) fn line(decision: &Decision) -> String {
     let Decision { by, verdict, scope, name, via, reason, risk_level, .. } = decision;
     let is_decided = matches!(verdict, Verdict::Allowed | Verdict::Denied);
     match by {
         Decider::Review => {
             let risk = risk_level.as_deref().map(|risk| format!(" ({} risk)", wording::one_line(risk, NAME)));
-            // Why a review came to no decision is told with its result, or to the person who was asked.
+            // Why a review made no decision is shown with its result, or to the person who was asked.
             let why = because(reason.as_deref().filter(|_| is_decided));
             format!("{}{}{why}", by_review(*verdict), risk.unwrap_or_default())
         }
@@ -30,7 +30,7 @@ pub(crate) fn line(decision: &Decision) -> String {
     }
 }
 
-/// Who answered and where, as far as it is known.
+/// Who answered and where, as far as known.
 pub(crate) fn who(name: Option<&str>, via: Option<&str>) -> String {
     format!("{}{}", by_name(name), place(via))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use everturn_console::wording;
 use everturn_wire::{ErrorReport, RetryOutcome};
 
-/// The facts that come with a turn's error.
+/// The details that come with a turn's error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FailureSummary {
     retries: Option<u32>,
@@ -26,12 +26,12 @@ impl FailureSummary {
         }
     }
 
-    /// How often the step that failed was tried again; none where nobody says.
+    /// How often the failed step was retried; `None` if unknown.
     pub(crate) fn retries(&self) -> Option<u32> {
         self.retries
     }
 
-    /// How often and for how long it was tried; nothing where it was not.
+    /// How often and for how long the step was retried; `None` if it was not.
     pub(crate) fn tried(&self) -> Option<String> {
         let retries = wording::retries(self.retries.unwrap_or(0));
         let waited = wording::span(u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX));
@@ -44,7 +44,7 @@ impl FailureSummary {
         }
     }
 
-    /// Why it was not tried again, and what a person can do: a line each.
+    /// Why it was not retried again, and what a person can do, one line each.
     pub(crate) fn next(&self) -> Vec<String> {
         let not_again = self.detail.as_ref().map(|detail| format!("Not tried again: {detail}."));
         not_again.into_iter().chain(self.advice.clone()).collect()

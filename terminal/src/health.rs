@@ -1,4 +1,4 @@
-//! `everturn health`: whether a server answers, for container and process supervisors.
+//! `everturn health`: checks whether a server answers, for container and process supervisors.
 
 use std::{io::Write, process::ExitCode};
 
@@ -14,7 +14,7 @@ use crate::{args::Running, running};
 /// Prints that a server answers.
 ///
 /// # Errors
-/// When it does not answer, or is none of ours.
+/// When it does not answer, or is not an Everturn server.
 pub async fn run(args: &Running, token: Option<&Hidden>) -> Result<ExitCode> {
     let print = |_: &Health, _, printer: &mut Printer<_>| said(printer);
     running::print(args, token, ("/health", "its health"), print).await

@@ -1,6 +1,7 @@
-//! The terminal client: a conversation, one turn for a script, and what a server or its file can be asked.
+//! The terminal client: interactive conversations, single turns for scripts, and queries of a server or its file.
 //!
-//! It does not run turns: it talks to a server over WebSocket and HTTP. Only `conversations` opens the file of a server itself.
+//! It does not run turns: it talks to a server over WebSocket and HTTP. Only `conversations` opens a server's file
+//! itself.
 
 mod args;
 mod calendar;

@@ -1,4 +1,4 @@
-//! A running server, asked over HTTP by a command of this program.
+//! HTTP client with which the commands query a running server.
 
 mod address;
 mod clock;
@@ -18,7 +18,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub(crate) use address::Address;
 pub(crate) use clock::Clock;
 
-/// How long an answer may take.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running server.
@@ -30,24 +30,24 @@ pub(crate) struct Remote<'a> {
 
 impl<'a> Remote<'a> {
     pub(crate) fn new(address: &'a Address, token: Option<&'a Hidden>) -> Result<Self> {
-        // Another one that is installed already will do.
+        // A provider that is already installed is fine, too.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // As the WebSocket is made: straight to that address.
+        // Like the WebSocket: a direct connection, without a proxy.
         let client =
             reqwest::Client::builder().no_proxy().redirect(redirect::Policy::none()).retry(retry::never());
         Ok(Self { client: client.timeout(PATIENCE).build()?, address, token })
     }
 
-    /// What a call answers; none where there is no such thing.
+    /// Sends a GET request; `None` if the resource does not exist.
     pub(crate) async fn get(&self, path: &str) -> Result<Option<Answer>> {
         let call = self.address.call(path);
         self.ask(self.client.get(&call), call).await
     }
 
-    /// What a call answers that changes something; none where there is no such thing.
+    /// Sends a PATCH request; `None` if the resource does not exist.
     ///
     /// # Errors
-    /// Also when the server refuses the change: in its words.
+    /// Also when the server refuses the change, with its message.
     pub(crate) async fn patch(&self, path: &str, change: &impl Serialize) -> Result<Option<Answer>> {
         let call = self.address.call(path);
         let body = serde_json::to_vec(change)?;
@@ -55,7 +55,7 @@ impl<'a> Remote<'a> {
         self.ask(request, call).await
     }
 
-    /// What a call answers that takes something away; none where there is no such thing.
+    /// Sends a DELETE request; `None` if the resource does not exist.
     pub(crate) async fn delete(&self, path: &str) -> Result<Option<Answer>> {
         let call = self.address.call(path);
         self.ask(self.client.delete(&call), call).await
@@ -87,7 +87,7 @@ impl<'a> Remote<'a> {
         }
     }
 
-    /// Why a call was not answered, and what to do.
+    /// Why a request failed, and what to do.
     fn unsent(&self, call: &str, error: reqwest::Error) -> Error {
         let is_connect = error.is_connect();
         let error = Error::from(error);
@@ -102,14 +102,14 @@ impl<'a> Remote<'a> {
     }
 }
 
-/// A text as one part of a path.
+/// Encodes a text as one path segment.
 pub(crate) fn encoded(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     let part = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(part).collect()
 }
 
-/// What a call answered.
+/// The answer to a request.
 pub(crate) struct Answer {
     call: String,
     /// The path of the next page.
@@ -125,7 +125,7 @@ impl Answer {
     }
 }
 
-/// Why a server does not let a client in, and what to do, where its status says that.
+/// Why a server denies access, and what to do, if the status says that.
 pub(crate) fn refusal(server: &str, status: StatusCode) -> Option<Error> {
     match status {
         StatusCode::UNAUTHORIZED => {
@@ -138,12 +138,12 @@ pub(crate) fn refusal(server: &str, status: StatusCode) -> Option<Error> {
     }
 }
 
-/// The server's clock, as the `Date` header has it.
+/// The server's clock according to the `Date` header.
 pub(crate) fn clock(headers: &HeaderMap) -> Clock {
     Clock::of_answer(headers.get(DATE).and_then(|date| date.to_str().ok()))
 }
 
-/// The path of the next page, from the `Link` header. Only a path: the token must not go to another server.
+/// The path of the next page, from the `Link` header. Only a path, as the token must not be sent to another server.
 fn next_page(headers: &HeaderMap) -> Option<String> {
     let (path, relation) = headers.get(LINK)?.to_str().ok()?.strip_prefix('<')?.split_once('>')?;
     (path.starts_with('/') && relation.contains(r#"rel="next""#)).then(|| path.to_owned())

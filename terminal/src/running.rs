@@ -1,4 +1,4 @@
-//! What a running server tells, on the terminal: as a table, or as its answer is.
+//! Prints answers of a running server, as a table or as JSON.
 
 use std::{
     io::{BufWriter, Stdout, Write},
@@ -18,7 +18,7 @@ use crate::{
     remote::{Address, Clock, Remote},
 };
 
-/// Asks a server for what is at `path`, and prints it. `what`: what a server that knows it tells of.
+/// Requests `path` from a server and prints the answer. `what`: what it reports, for an error message.
 pub(crate) async fn print<T: DeserializeOwned>(
     args: &Running,
     token: Option<&Hidden>,

@@ -1,4 +1,4 @@
-//! `everturn targets`: which models of a running server are free.
+//! `everturn targets`: the availability of a running server's models.
 
 use std::{io::Write, process::ExitCode};
 
@@ -15,10 +15,10 @@ use crate::{args::Running, calendar::Calendar, remote::Clock, running};
 const HEAD: &str = "TARGET";
 const GAP: &str = "  ";
 
-/// Prints what a server knows of its targets.
+/// Prints what a server knows about its targets.
 ///
 /// # Errors
-/// When there is no such server, or it does not tell.
+/// When there is no such server, or it does not report its targets.
 pub async fn run(args: &Running, token: Option<&Hidden>) -> Result<ExitCode> {
     let print = |told: &Targets, clock, printer: &mut Printer<_>| {
         table(&told.targets, clock, &Calendar::of_process(), printer)
@@ -48,7 +48,7 @@ fn table(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a target is that is not free.
+/// The state of a target that is not free.
 fn words(category: Option<Category>) -> &'static str {
     match category {
         Some(Category::RateLimited) => "rate limited",

@@ -1,4 +1,4 @@
-//! `everturn tools`: what the models of a running server are offered.
+//! `everturn tools`: the tools that a running server offers to models.
 
 use std::{io::Write, process::ExitCode};
 
@@ -14,16 +14,16 @@ use crate::{args::Running, running};
 
 const GAP: &str = "  ";
 
-/// Prints the tools of a server, and where they come from.
+/// Prints the tools of a server and where they come from.
 ///
 /// # Errors
-/// When there is no such server, or it does not tell.
+/// When there is no such server, or it does not report its tools.
 pub async fn run(args: &Running, token: Option<&Hidden>) -> Result<ExitCode> {
     let table = |told: &Tools, _, printer: &mut Printer<_>| tables(told, printer);
     running::print(args, token, ("/tools", "tools"), table).await
 }
 
-/// The same as text, for a conversation in the terminal.
+/// The same as text, for the chat in the terminal.
 pub(crate) fn text(told: &Tools) -> String {
     if told.tools.is_empty() && told.sources.is_empty() {
         return "Models are offered no tools.".to_owned();
@@ -64,7 +64,7 @@ fn sources(sources: &[ToolSourceInfo], printer: &mut Printer<impl Write>) -> Res
     Ok(())
 }
 
-/// How a source is, in one line.
+/// The state of a source in one line.
 pub fn state(source: &ToolSourceInfo) -> String {
     let status = match source.status {
         ToolSourceStatus::Up => match source.tools.len() {
@@ -76,7 +76,7 @@ pub fn state(source: &ToolSourceInfo) -> String {
         _ => "unknown".to_owned(),
     };
     let message = source.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
-    // It may quote what a program printed.
+    // The message may quote a program's output.
     format!("{status}{message}").replace(['\n', '\t'], " ")
 }
 
@@ -94,11 +94,11 @@ fn policy(policy: ToolPolicy) -> &'static str {
     }
 }
 
-/// What the source claims of a tool that matters to those who are asked about it.
+/// The source's claims about a tool that matter to people who are asked to approve it.
 fn claims(tool: &ToolInfo) -> String {
     let none = ToolAnnotations::default();
     let claimed = tool.annotations.as_ref().unwrap_or(&none);
-    // The other claims are about tools that change something.
+    // The other claims concern tools that change something.
     let changes = claimed.read_only != Some(true);
     let words = [
         (claimed.read_only == Some(true), "only reads"),

@@ -97,7 +97,7 @@ impl Sockets {
         let Ok(permit) = self.places.clone().try_acquire_owned() else {
             counter!(REFUSED).increment(1);
             let most = self.limits.sockets;
-            let why = format!("the server has its {most} WebSockets already: try again later");
+            let why = format!("the limit of {most} WebSockets is reached: try again later");
             return refuse(StatusCode::SERVICE_UNAVAILABLE, why);
         };
         let place = Permit::new(permit);

@@ -1,4 +1,4 @@
-//! What an orchestrator is made of, from what its builder was told.
+//! Builds an orchestrator from the builder's settings.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Builder {
-    /// The orchestrator. Turns run on the tokio runtime that calls it.
+    /// Builds the orchestrator. Turns run on the tokio runtime from which its methods are called.
     #[must_use]
     pub fn build(mut self) -> Orchestrator {
         telemetry::describe();
@@ -99,7 +99,7 @@ impl Builder {
         orchestrator.with_hidden(hidden)
     }
 
-    /// The orchestrator in which that model reviews, in memory.
+    /// Builds the in-memory orchestrator in which the model reviews tool calls.
     fn reviewers(&mut self, model: String) -> Orchestrator {
         let (journal, desk) = (Arc::new(MemoryJournal::new()), Arc::new(Desk::default()));
         let orchestrator = Self {

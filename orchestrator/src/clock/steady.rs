@@ -17,19 +17,19 @@ use tokio::time::Instant;
 use super::{Clock, whole_ms};
 use crate::panic::panic_text;
 
-/// How far the inner clock may show less than before without being taken for set back, in milliseconds: threads that
-/// look at it at the same time tell their readings in any order.
+/// How far the inner clock may fall back without counting as set back, in milliseconds: threads that read it at the
+/// same time report their readings in any order.
 const SLACK_MS: u64 = 1_000;
 
-/// The time that turns live by: the inner clock's, followed forward and never back. Where that one is set back, time
-/// goes on as if it had not been, by the monotonic clock: so no wait grows, and none shrinks.
+/// The clock that turns use: follows the inner clock forward, but never back. If the inner clock is set back, time
+/// continues with the monotonic clock, so that no wait becomes longer or shorter.
 pub(crate) struct Steady {
     inner: Arc<dyn Clock>,
     began: Instant,
-    /// The latest moment that was told, and when that was, in milliseconds after `began`.
+    /// The latest time that was returned, and when it was returned, in milliseconds after `began`.
     latest: AtomicU64,
     told_at: AtomicU64,
-    /// By how much this clock is ahead of the inner one, which was set back by so much.
+    /// How far this clock is ahead of the inner one, because that one was set back, in milliseconds.
     ahead: AtomicU64,
     setting: Mutex<()>,
 }
@@ -42,9 +42,10 @@ impl Steady {
         steady
     }
 
-    /// What the inner clock shows. One that panics stands still: everybody asks it, and no turn is to break by that.
+    /// Returns the time of the inner clock, corrected for being set back. If the inner clock panics, time stands still,
+    /// so that no turn fails because of it.
     fn shown(&self) -> u64 {
-        // Before the clock is read: else a reading from before it was set back would be made up for as well.
+        // Loaded before reading the clock: otherwise a reading from before it was set back would be corrected, too.
         let ahead = self.ahead.load(Ordering::Acquire);
         match catch_unwind(AssertUnwindSafe(|| self.inner.now())) {
             Ok(now) => now.plus(ahead).0,
@@ -64,7 +65,7 @@ impl Steady {
         Millis(self.latest.fetch_max(moment, Ordering::Relaxed).max(moment))
     }
 
-    /// Makes up for what the inner clock was set back by, if it really was: seen by one thread at a time.
+    /// Corrects for the inner clock being set back, if it really was. Only one thread at a time checks.
     fn make_up(&self) -> Millis {
         let _alone = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
         let (shown, latest) = (self.shown(), self.latest.load(Ordering::Relaxed));
@@ -91,10 +92,10 @@ impl Clock for Steady {
         }
     }
 
-    /// One that panics as it waits is waited for without it.
+    /// If the inner clock panics, tokio's timer waits for the rest.
     async fn sleep(&self, delay: Duration) {
         let begun = Instant::now();
-        // Asked for inside the guard: a clock may panic before it waits.
+        // Called inside the guard: a clock may panic before it waits.
         let slept = AssertUnwindSafe(async { self.inner.sleep(delay).await }).catch_unwind().await;
         if let Err(panic) = slept {
             tracing::error!(panic = panic_text(panic.as_ref()), "the clock panicked");
@@ -107,7 +108,7 @@ impl Clock for Steady {
 mod tests {
     use super::*;
 
-    /// Shows what it was set to.
+    /// A clock that shows the time to which it was set.
     struct Wall(AtomicU64);
 
     #[async_trait]
@@ -137,10 +138,10 @@ mod tests {
             (10_000_500, 10_000_500),
             // An hour forward, as after a suspend.
             (13_600_500, 13_600_500),
-            // A little back: it stands.
+            // A little back: time stands still.
             (13_600_000, 13_600_500),
             (13_600_600, 13_600_600),
-            // An hour back: it goes on.
+            // An hour back: time continues.
             (10_000_600, 13_600_600),
             (10_000_700, 13_600_700),
             (0, 13_600_700),
@@ -162,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Is set back while it is read, and somebody else sees that first.
+    /// A clock that is set back while it is read; another reader notices first.
     struct Slow {
         wall: AtomicU64,
         other: Mutex<Option<Arc<Steady>>>,
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!((clock.now(), clock.ahead.load(Ordering::Relaxed)), (Millis(19_999), 0));
     }
 
-    /// Shows the runtime's time, and breaks whenever it is asked.
+    /// A clock whose `now` panics on demand, and whose `sleep` always panics.
     struct Broken(std::sync::atomic::AtomicBool, Wall);
 
     #[async_trait]

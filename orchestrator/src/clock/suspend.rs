@@ -1,4 +1,4 @@
-//! How long the machine was suspended: the monotonic clock of tokio's timers stands still meanwhile.
+//! Measures how long the machine was suspended: the monotonic clock of tokio's timers stands still meanwhile.
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 pub(super) use unknown::Suspend;
@@ -12,16 +12,16 @@ mod known {
 
     use rustix::time::{ClockId, clock_gettime};
 
-    /// The one that moves while the machine is suspended.
+    /// The clock that advances while the machine is suspended.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const SLEEPLESS: ClockId = ClockId::Boottime;
     #[cfg(target_vendor = "apple")]
     const SLEEPLESS: ClockId = ClockId::Monotonic;
 
-    /// A moment, by two clocks of which one stands still while the machine is suspended.
+    /// A time on two clocks, of which one stands still while the machine is suspended.
     ///
-    /// They are read in the order of the fields here, and in the other one later: so a pause between two readings looks
-    /// like less than was, never like a suspend.
+    /// They are read in field order here, and in reverse order later, so that a pause between two readings makes the
+    /// result too small and never looks like a suspend.
     #[derive(Clone, Copy, Debug)]
     pub(in crate::clock) struct Suspend {
         at: Instant,
@@ -33,7 +33,7 @@ mod known {
             Self { at: Instant::now(), sleepless: sleepless() }
         }
 
-        /// For how long in all since then.
+        /// Returns the total time suspended since then.
         pub(in crate::clock) fn total(&self) -> Duration {
             let passed = sleepless().saturating_sub(self.sleepless);
             passed.saturating_sub(self.at.elapsed())
@@ -70,7 +70,7 @@ mod known {
 mod unknown {
     use std::time::Duration;
 
-    /// Nothing is known of it: where the monotonic clock counts it, as on Windows, nothing needs to be.
+    /// Suspension is not measured. Where the monotonic clock includes it, as on Windows, it need not be.
     #[derive(Clone, Copy, Debug)]
     pub(in crate::clock) struct Suspend;
 

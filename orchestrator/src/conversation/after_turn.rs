@@ -1,4 +1,4 @@
-//! What is left to do after a turn.
+//! What remains to be done after a turn.
 
 use everturn_kernel::Input;
 use everturn_wire::{ConversationStatus, QueuedMessage};
@@ -6,27 +6,27 @@ use tokio::sync::oneshot;
 
 use super::Inbox;
 
-/// What is left to do after a turn.
+/// What remains to be done after a turn.
 pub(crate) enum AfterTurn {
     /// Nothing: the seat was left.
     Nothing,
-    /// These messages came while the turn was being sealed: the first one is the next turn.
+    /// Messages arrived while the turn was being sealed; the first one becomes the next turn.
     Turn(LeftoverMessages),
-    /// The conversation's status is another one by now: commands came while the turn was being sealed.
+    /// The conversation's status must change first, as commands arrived while the turn was being sealed.
     Status(ConversationStatus),
 }
 
-/// Messages that came too late for a turn.
+/// Messages that arrived too late for a turn.
 #[derive(Default)]
 pub(crate) struct LeftoverMessages {
     pub(crate) messages: Vec<QueuedMessage>,
-    /// To be answered when they are durable.
+    /// Replied to when the messages are durable.
     pub(crate) taken: Vec<oneshot::Sender<()>>,
 }
 
 impl LeftoverMessages {
-    /// Takes in what came for the turn that is over: only messages matter any more. Says whether the conversation is to
-    /// be closed.
+    /// Drains the commands for the sealed turn, keeping only messages. Returns whether the conversation is to be
+    /// closed.
     pub(crate) fn take_in(&mut self, inbox: &mut Inbox) -> bool {
         let mut closes = false;
         while let Some(control) = inbox.take() {
@@ -39,7 +39,7 @@ impl LeftoverMessages {
                 Input::Unsteer { message_id } => {
                     let before = self.messages.len();
                     self.messages.retain(|waiting| waiting.message_id != message_id);
-                    // Else it was said already: that is not answered.
+                    // A message that was already used cannot be withdrawn: no reply.
                     self.taken.extend(control.taken.filter(|_| self.messages.len() < before));
                 }
                 _ => {}
@@ -48,8 +48,8 @@ impl LeftoverMessages {
         closes
     }
 
-    /// Nothing is left to do about them. Dropped instead, they are not answered: they came too late for a conversation
-    /// that is closed, and open it again.
+    /// Sends the replies when nothing remains to be done. If dropped instead, none is sent: the messages came too late
+    /// for a conversation that is closed, and they reopen it.
     pub(super) fn answer(self) {
         for taken in self.taken {
             let _ = taken.send(());

@@ -1,4 +1,4 @@
-//! What one commit adds to a conversation: first to the journal, then to what watchers see.
+//! What one commit adds to a conversation: first to the journal, then to the live event stream.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use everturn_wire::{
 use super::{Record, State};
 use crate::{Commit, Cursor, Definition, Frame, Head, TurnRecord, attempt::brief, telemetry::Count};
 
-/// Longest title, in characters.
+/// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
 
 /// What one commit adds to a conversation.
@@ -19,41 +19,41 @@ pub(crate) struct Batch {
     pub(crate) head: Head,
     pub(crate) chunks: Vec<Arc<StoredChunk>>,
     pub(crate) frames: Vec<Frame>,
-    /// Where the turn's first event begins.
+    /// The start of the turn's first event.
     pub(crate) from: Cursor,
     /// The `seq` of the turn's first chunk.
     pub(crate) first_seq: u64,
-    /// What is to be counted once it is durable.
+    /// Metrics to record once the batch is durable.
     pub(super) counts: Vec<Count>,
-    /// The first and the last `seq` of the turn whose commit this is.
+    /// The first and last `seq` of the turn that this commit belongs to.
     sealed_seqs: (u64, u64),
-    /// What the next chunk takes the place of.
+    /// The first `seq` that the next chunk supersedes.
     supersedes: Option<u64>,
-    /// What the turn that begins here supersedes.
+    /// The first `seq` that the turn which begins in this commit supersedes.
     mark: Option<u64>,
-    /// How long the turn took, as its end was told.
+    /// The duration of the turn, as reported by its end event.
     duration_ms: Option<u64>,
     /// The calls that the turn handed to its caller.
     calls: Vec<CallerCall>,
-    /// What is added is of the turn that follows.
+    /// Whether additions belong to the next turn.
     is_next: bool,
-    /// Streamed text that was told since the last commit and is made durable by this one.
+    /// Streamed text that was published since the last commit; this commit makes it durable.
     told: Vec<Frame>,
     id: ConversationId,
-    /// The provider call that was made last.
+    /// The most recent provider call.
     called: Option<Called>,
-    /// The failed attempt that ends the turn.
+    /// The failed attempt that ended the turn.
     pub(crate) ended_by: Option<FailedAttempt>,
-    /// All failed attempts of the turn that is sealed.
+    /// All failed attempts of the sealed turn.
     pub(crate) failed_attempts: Vec<FailedAttempt>,
-    /// What happens to the calls of the turn that need a person's approval.
+    /// What happens to calls of the turn that need a person's approval.
     pub(crate) approvals: ApprovalMode,
 }
 
 /// A provider call.
 #[derive(Clone)]
 pub(crate) struct Called {
-    /// What was asked, as `credential/model`.
+    /// The target, as `credential/model`.
     pub(crate) target: String,
     pub(crate) at: Millis,
 }
@@ -85,7 +85,7 @@ impl Batch {
         }
     }
 
-    /// Failures that are added are those of this call.
+    /// Attributes failures in this batch to `called`.
     pub(crate) fn of_call(mut self, called: Option<Called>) -> Self {
         self.called = called;
         self
@@ -129,7 +129,8 @@ impl Batch {
         }
     }
 
-    /// The failed attempt behind the error that ends a turn. What broke here was no attempt. Its step is filled in later.
+    /// Returns the failed attempt behind the error that ends a turn. An internal error is not an attempt. The step is
+    /// filled in later.
     fn failed(&self, report: &ErrorReport, turn_id: &TurnId, now: Millis) -> Option<FailedAttempt> {
         let called = self.called.as_ref().filter(|_| report.category != Some(Category::Internal))?;
         Some(FailedAttempt {
@@ -146,20 +147,20 @@ impl Batch {
         })
     }
 
-    /// The turn's first chunk, if it is still to come, takes the place of what the history has from this `seq` on.
+    /// Makes the turn's first chunk, unless it was already saved, supersede the history from this `seq` on.
     pub(crate) fn supersede(&mut self, from: Option<u64>) {
         if self.head.last_seq + 1 == self.first_seq {
             (self.supersedes, self.mark) = (from, from);
         }
     }
 
-    /// What is added from here on is of the turn that follows.
+    /// Assigns all further additions to the next turn.
     pub(crate) fn begin_next(&mut self) {
         (self.from, self.first_seq) = (self.head.end, self.head.last_seq + 1);
         (self.is_next, self.supersedes, self.mark) = (true, None, None);
     }
 
-    /// Changes the conversation's status, if it is another one. Before the turn's first event, its start moves along.
+    /// Changes the conversation's status if it differs. Before the turn's first event, the turn's start moves along.
     pub(crate) fn status(&mut self, status: ConversationStatus) {
         if self.head.status == status {
             return;
@@ -187,7 +188,7 @@ impl Batch {
         if !self.is_next {
             self.sealed_seqs.1 = self.head.last_seq;
         }
-        // Of a turn that tries another one again: its first chunk takes the place of what that one left.
+        // When a turn is retried, its first chunk supersedes the output of the previous try.
         let supersedes = self.supersedes.take();
         self.chunks.push(Arc::new(StoredChunk {
             seq: self.head.last_seq,
@@ -197,9 +198,9 @@ impl Batch {
         }));
     }
 
-    /// Returns all of it as one append. `next`: the turn that follows this one, which is sealed.
+    /// Returns the batch as one append. `next`: the turn that follows this one, which is sealed.
     pub(crate) fn commit(&self, turn: &Turn, next: Option<&Turn>, definition: &Definition) -> Commit {
-        // Those of the next turn are kept apart: they are dropped with their own turn.
+        // Frames of the next turn are kept apart, as they expire with their own turn.
         let is_next = |frame: &Frame| next.is_some() && frame.start() >= self.from;
         let (next_events, events): (Vec<_>, Vec<_>) =
             self.told.iter().chain(&self.frames).partition(|frame| is_next(frame));
@@ -232,7 +233,7 @@ impl Batch {
             context_size: turn.context_size(),
             reason: Some(outcome.reason.clone()),
             category: outcome.failure.as_ref().map(|failure| failure.category),
-            // A route is not what answers.
+            // With a route, the model that answers is the target.
             model: turn.target().map(|target| target.name.clone()).or_else(|| self.head.model.clone()),
             first_seq: Some(self.sealed_seqs.0),
             last_seq: Some(self.sealed_seqs.1),
@@ -248,7 +249,7 @@ impl Batch {
     }
 }
 
-/// The first line that says something.
+/// Returns a title: the first line that is not blank.
 fn title(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match line.char_indices().nth(TITLE_CHARS) {

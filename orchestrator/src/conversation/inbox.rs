@@ -1,4 +1,4 @@
-//! Where a writer takes in what it is told.
+//! The command queue of a conversation's driver.
 
 use std::{
     collections::VecDeque,
@@ -11,12 +11,12 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::Control;
 
-/// Commands that may wait for a turn to take them in.
+/// Maximum number of commands that wait for a turn.
 const PLACES: usize = 64;
 
-/// Where a conversation's one writer takes in what it is told. A shutdown waits as long as there is one.
+/// The command queue of a conversation's only driver. A shutdown waits until it is dropped.
 pub(crate) struct Inbox {
-    /// What comes before all else.
+    /// Handled before `control`.
     first: VecDeque<Box<Control>>,
     control: mpsc::Receiver<Box<Control>>,
     _present: TaskTrackerToken,
@@ -32,19 +32,19 @@ impl Inbox {
         self.first.is_empty() && self.control.is_empty()
     }
 
-    /// The next command, if there is one already.
+    /// Returns the next command that is already there.
     pub(super) fn take(&mut self) -> Option<Box<Control>> {
         self.first.pop_front().or_else(|| self.control.try_recv().ok())
     }
 
-    /// Drops those of the next so many commands that were meant for a turn which is over. Messages stay, whichever turn
-    /// they come to, and so does a close.
+    /// Drops those of the next `count` commands that were meant for a sealed turn. Messages and closes are kept for
+    /// whichever turn is next.
     pub(crate) fn drop_stale(&mut self, count: usize) {
         let came = iter::from_fn(|| self.control.try_recv().ok()).take(count);
         self.first.extend(came.filter(|control| control.outlives_a_turn()));
     }
 
-    /// Ready once there is a command, which stays the next one.
+    /// Ready once there is a command; does not consume it.
     pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.first.is_empty() {
             let Some(next) = ready!(self.control.poll_recv(cx)) else { return Poll::Pending };
@@ -53,7 +53,7 @@ impl Inbox {
         Poll::Ready(())
     }
 
-    /// The next command. Never none: a conversation keeps the other end.
+    /// Returns the next command. Never `None`, as the conversation keeps the sender.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Control>>> {
         match self.first.pop_front() {
             Some(first) => Poll::Ready(Some(first)),

@@ -1,4 +1,4 @@
-//! What those who watch a conversation see: streamed text at once, all else when it is durable.
+//! The live view of a conversation: streamed text is shown at once, everything else once it is durable.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use everturn_wire::{
 use super::{Batch, Conversation};
 use crate::{Cursor, Frame, Version, log::EventLog, observer::Observers, telemetry::Count};
 
-/// What those who watch a conversation see.
+/// The live view of a conversation.
 pub(crate) struct Live {
     pub(crate) log: EventLog,
-    /// Up to where the event stream is in the journal; beyond is streamed text.
+    /// The end of the journaled part of the event stream; only streamed text follows it.
     pub(crate) journaled: Cursor,
-    /// The unsealed turn, from its first commit on, whether someone drives it or not.
+    /// The unsealed turn, from its first commit on, whether or not a session drives it.
     pub(crate) running: Option<RunningTurn>,
-    /// The messages that wait, as last committed.
+    /// The queued messages, as last committed.
     pub(crate) queue: Vec<QueuedMessage>,
-    /// How large the history is, as a provider counted it last.
+    /// The size of the history, as last counted by a provider.
     pub(crate) measured: Option<Measured>,
 }
 
-/// How large a history is. Forgotten with the process: then it is estimated.
+/// The size of a history. Not persisted: after a restart it is estimated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     pub(crate) tokens: u64,
-    /// The `seq` of the last chunk that is counted.
+    /// The `seq` of the last chunk counted.
     pub(crate) seq: u64,
 }
 
-/// The unsealed turn, as others see it.
+/// The public view of the unsealed turn.
 #[derive(Clone)]
 pub(crate) struct RunningTurn {
-    /// Where its first event begins.
+    /// The start of its first event.
     pub(crate) from: Cursor,
     /// The `seq` of its first chunk.
     pub(crate) first_seq: u64,
-    /// The chain of retries that its step is in.
+    /// The retries of its current step.
     pub(crate) retry: Option<RetryState>,
     /// Whether *retry now* would do anything.
     pub(crate) takes_retry_now: bool,
@@ -59,7 +59,7 @@ impl RunningTurn {
 }
 
 impl Live {
-    /// Notes how large the history is after these chunks. A summary makes it another one.
+    /// Records the size of the history including these chunks. A summary resets it.
     fn measure(&mut self, turn: &Turn, chunks: &[Arc<StoredChunk>]) {
         if chunks.iter().any(|stored| matches!(&*stored.chunk, Chunk::System { keeps_from: Some(_), .. })) {
             self.measured = None;
@@ -79,12 +79,12 @@ impl Live {
 }
 
 impl Conversation {
-    /// Tells streamed text at once; it becomes durable with the next commit.
+    /// Publishes streamed text at once; it becomes durable with the next commit.
     pub(crate) fn tell(&self, turn_id: &TurnId, bodies: impl Iterator<Item = EventBody>) {
         let (mut state, mut told) = (self.state(), Vec::new());
         for body in bodies {
             if let (Some(_), Some(turn)) = (body.delta(), &mut state.live.running) {
-                // What is shown ends the chain of retries.
+                // Visible output ends the retries.
                 (turn.retry, turn.takes_retry_now) = (None, false);
             }
             let frame = Frame::new(state.live.log.end(), &self.id, Some(turn_id), body);
@@ -98,8 +98,8 @@ impl Conversation {
         self.grew.notify_waiters();
     }
 
-    /// Shows what was made durable. `next`: the turn that follows this one, which is sealed. Says how many commands are
-    /// on their way, which were meant for this one.
+    /// Publishes what was made durable. `next`: the turn that follows this one, which is sealed. Returns the number of
+    /// pending commands that were meant for this turn.
     pub(crate) fn publish(&self, batch: Batch, version: Version, turn: &Turn, next: Option<&Turn>) -> usize {
         let told = self.to_observe(&batch);
         let mut state = self.state();
@@ -110,9 +110,9 @@ impl Conversation {
         let running = next.or_else(|| turn.outcome().is_none().then_some(turn));
         live.queue = running.unwrap_or(turn).queue().to_vec();
         live.running = running.map(|turn| RunningTurn::new(turn, batch.from, batch.first_seq));
-        // Who is further behind reads the journal, also of the running turn.
+        // Subscribers that are further behind read the journal, even for the running turn.
         live.log.trim();
-        // Before anyone can see it: who has seen the end of a turn must not have a command sent to it.
+        // Before the end of the turn is visible: a client that has seen it must not have a command sent to this turn.
         let on_their_way = self.seat.committed(running.is_none());
         drop(state);
         self.home.observers.published(&told);
@@ -121,25 +121,25 @@ impl Conversation {
         on_their_way
     }
 
-    /// The events of a batch, if anyone observes them.
+    /// Returns the events of a batch for the observers, if there are any.
     fn to_observe(&self, batch: &Batch) -> Vec<Frame> {
         if self.home.observers.is_any() { batch.frames.clone() } else { Vec::new() }
     }
 
-    /// Who is told of the provider calls of this conversation.
+    /// Returns the observers of this conversation's provider calls.
     pub(crate) fn observers(&self) -> &Observers {
         &self.home.observers
     }
 
-    /// Drops what was told and never became durable: new events begin behind it, so that a cursor into it leads on to
-    /// them, as after a crash.
+    /// Drops text that was published but never became durable. New events begin after it, so that a cursor into it
+    /// leads to them, as after a crash.
     pub(crate) fn drop_told(&self) {
         let mut state = self.state();
         let end = state.live.log.end();
         (state.live.log, state.live.journaled) = (EventLog::new(end), end);
     }
 
-    /// Shows what was made durable while no turn runs.
+    /// Publishes what was made durable while no turn runs.
     pub(crate) fn publish_idle(&self, batch: Batch, version: Version) {
         let told = self.to_observe(&batch);
         let mut state = self.state();

@@ -1,4 +1,4 @@
-//! The seat: who drives a conversation, one at a time.
+//! The seat: who drives a conversation. At most one session does.
 //!
 //! ```text
 //!             claim                              panic, or the journal failed
@@ -10,18 +10,17 @@
 //!                                 or its wait is over     (as it was loaded)
 //! ```
 //!
-//! What always holds:
+//! Invariants:
 //!
-//! - There is one [`Inbox`] while the seat is taken, and none else: two never drive one conversation.
-//! - An unsealed turn is parked in the seat, or whoever has the seat drives it. It is never in both places, and never in
-//!   none.
-//! - To look who is there, and to send a command there or take the parked turn up with it, is one act under one lock. So
-//!   is to look whether commands came, and to leave. A command that was taken is therefore taken in by a turn that is not
-//!   sealed, unless the seat is lost: then who sent it may ask why.
-//! - From a lost seat nothing leads back. The conversation is loaded anew, as after a crash, with a seat of its own.
-//! - A turn that cannot be read never leaves the seat: every command is told why.
+//! - There is exactly one [`Inbox`] while the seat is taken, and otherwise none: a conversation never has two drivers.
+//! - An unsealed turn is either parked in the seat or driven by the holder of the seat, never both and never neither.
+//! - Checking for a driver and sending it a command (or taking up the parked turn with it) happen under one lock. So do
+//!   checking for pending commands and leaving. An accepted command therefore always reaches an unsealed turn, unless
+//!   the seat is lost; then the sender can read the reason.
+//! - A lost seat stays lost. The conversation is reloaded, as after a crash, with a new seat.
+//! - A turn that cannot be read never leaves the seat: every command is refused with the reason.
 //!
-//! The lock is the last one taken: nothing is called under it that takes another or may panic.
+//! The seat's lock is always the last one taken: code under it takes no other lock and does not panic.
 
 use std::sync::Arc;
 
@@ -35,36 +34,36 @@ use crate::{Definition, shutdown::Shutdown};
 /// Who drives a conversation.
 pub(super) struct Seat {
     inner: Mutex<Inner>,
-    /// Looked at under the lock, under which a shutdown looks for writers after it has begun: so it misses none.
+    /// Checked under the lock. A shutdown looks for drivers under the same lock after it has begun, so it misses none.
     shutdown: Arc<Shutdown>,
 }
 
 struct Inner {
     occupancy: Occupancy,
-    /// How often it was taken.
+    /// How often the seat was taken.
     claims: u64,
 }
 
 enum Occupancy {
-    /// No turn is unsealed.
+    /// There is no unsealed turn.
     Empty,
-    /// An unsealed turn waits, as it was saved.
+    /// An unsealed turn waits, as last saved.
     Parked(Box<Parked>),
-    /// An unsealed turn that this program cannot read.
+    /// An unsealed turn that this version cannot read.
     Unreadable(RestoreError),
-    /// Someone drives.
+    /// A session drives.
     Taken(Occupant),
-    /// Whoever drove is gone without leaving. What the conversation is now, the journal knows.
+    /// The driver is gone without leaving; the journal has the current state.
     Lost,
 }
 
-/// Whoever drives, as others see it.
+/// The driver, as seen by others.
 struct Occupant {
-    /// Boxed, as the channel makes room for many at once.
+    /// Boxed because the channel preallocates many slots.
     control: mpsc::Sender<Box<Control>>,
     /// Close the conversation when the turn is sealed.
     closing: bool,
-    /// The turn is sealed and seen to be, but the seat is not left yet.
+    /// The turn is sealed and published, but the seat is not left yet.
     sealed: bool,
 }
 
@@ -76,25 +75,25 @@ pub(crate) struct Parked {
     pub(crate) definition: Definition,
 }
 
-/// Where a command went.
+/// The result of sending a command.
 pub(super) enum Sent {
-    /// To whoever drives.
+    /// Sent to the driver.
     Taken,
-    /// Into the inbox of whoever drives this turn from now on.
+    /// Put in the inbox of the new driver of this turn.
     WithTurn(Box<Parked>, Inbox),
-    /// Nowhere: there is no turn, or only one that is sealed.
+    /// Not sent: there is no turn, or only a sealed one.
     NoTurn,
 }
 
-/// Why the seat is not to be had, or a command not taken.
+/// Why a claim or a command was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     ShuttingDown,
-    /// Someone drives, a turn is parked, or too many commands wait.
+    /// A session drives, a turn is parked, or too many commands are pending.
     Busy,
-    /// Too many messages wait.
+    /// Too many messages are queued.
     Full,
-    /// The parked turn must stay as it is.
+    /// The parked turn must not be taken up.
     Parked,
     Unreadable(RestoreError),
     Lost,
@@ -110,13 +109,13 @@ impl Seat {
         Self { inner: Mutex::new(Inner { occupancy, claims: 0 }), shutdown }
     }
 
-    /// How often it was taken so far, if nobody has it and no turn is parked.
+    /// Returns how often the seat was taken so far, if it is empty.
     pub(super) fn vacancy(&self) -> Option<u64> {
         let inner = self.inner.lock();
         matches!(inner.occupancy, Occupancy::Empty).then_some(inner.claims)
     }
 
-    /// Takes it for a new turn; where `claims` are given, only if it was taken no more often.
+    /// Takes the seat for a new turn; with `claims`, only if it was taken no more than that often.
     pub(super) fn claim(&self, claims: Option<u64>) -> Result<Inbox, Refused> {
         let mut inner = self.inner.lock();
         self.check_open()?;
@@ -129,8 +128,7 @@ impl Seat {
         }
     }
 
-    /// Sends a command to whoever drives; takes a parked turn up with it, if it may. `waiting`: so many messages wait
-    /// already.
+    /// Sends a command to the driver; may take up a parked turn to do so. `waiting`: number of messages already queued.
     pub(super) fn send(
         &self,
         control: Box<Control>,
@@ -143,11 +141,11 @@ impl Seat {
         };
         match &mut inner.occupancy {
             Occupancy::Taken(occupant) if occupant.sealed && !control.outlives_a_turn() => Ok(Sent::NoTurn),
-            // Whatever is on its way counts as a message.
+            // Every pending command counts as a message.
             Occupancy::Taken(occupant) if is_full(occupant.on_their_way()) => Err(Refused::Full),
             Occupancy::Taken(occupant) => occupant.send(control).map(|()| Sent::Taken),
             Occupancy::Lost => Err(Refused::Lost),
-            // A turn that is left as it is stays so.
+            // During a shutdown no turn is taken up.
             Occupancy::Empty => self.check_open().map(|()| Sent::NoTurn),
             Occupancy::Parked(_) => {
                 self.check_open()?;
@@ -159,7 +157,7 @@ impl Seat {
                 }
                 let (inbox, parked) = self.take(&mut inner);
                 if let Occupancy::Taken(occupant) = &mut inner.occupancy {
-                    // The channel is new and has room.
+                    // The new channel has room.
                     occupant.send(control)?;
                 }
                 Ok(parked.map_or(Sent::Taken, |parked| Sent::WithTurn(parked, inbox)))
@@ -168,7 +166,7 @@ impl Seat {
         }
     }
 
-    /// Takes it for the parked turn, if the wait is over.
+    /// Takes the seat for the parked turn, if its wait is over.
     pub(super) fn claim_due(&self, now: Millis) -> Result<Option<(Box<Parked>, Inbox)>, Refused> {
         let mut inner = self.inner.lock();
         match &inner.occupancy {
@@ -181,7 +179,7 @@ impl Seat {
         Ok(parked.map(|parked| (parked, inbox)))
     }
 
-    /// What the parked turn waits for.
+    /// Returns what the parked turn waits for.
     pub(super) fn parked(&self) -> Option<Wait> {
         match &self.inner.lock().occupancy {
             Occupancy::Parked(parked) => Some(parked.wait),
@@ -189,24 +187,24 @@ impl Seat {
         }
     }
 
-    /// Whether the conversation is to be closed after the turn.
+    /// Whether the conversation closes after the turn.
     pub(super) fn is_closing(&self) -> bool {
         matches!(&self.inner.lock().occupancy, Occupancy::Taken(occupant) if occupant.closing)
     }
 
-    /// Closes the conversation after what goes on now.
+    /// Closes the conversation after the current turn.
     pub(super) fn set_closing(&self) {
         if let Occupancy::Taken(occupant) = &mut self.inner.lock().occupancy {
             occupant.closing = true;
         }
     }
 
-    /// Whether a turn was sealed by someone who has yet to leave.
+    /// Whether the turn is sealed but its driver has not left yet.
     pub(super) fn is_sealed(&self) -> bool {
         matches!(&self.inner.lock().occupancy, Occupancy::Taken(occupant) if occupant.sealed)
     }
 
-    /// A commit is shown; `sealed`: it left no turn. Says how many commands are on their way.
+    /// Records that a commit was published; `sealed`: no unsealed turn remains. Returns the number of pending commands.
     pub(super) fn committed(&self, sealed: bool) -> usize {
         match &mut self.inner.lock().occupancy {
             Occupancy::Taken(occupant) => {
@@ -217,7 +215,7 @@ impl Seat {
         }
     }
 
-    /// Leaves a turn in it as it was saved, unless a command came in: then gives it back.
+    /// Parks a turn and leaves the seat; returns the turn if a command arrived in the meantime.
     pub(super) fn park(&self, inbox: &Inbox, parked: Box<Parked>) -> Result<(), Box<Parked>> {
         let mut inner = self.inner.lock();
         match inner.occupancy {
@@ -229,7 +227,7 @@ impl Seat {
         }
     }
 
-    /// Leaves it, unless there is something to do first. `status`: the conversation's, as it was told last.
+    /// Leaves the seat, unless something must be done first. `status`: the conversation's last published status.
     pub(super) fn release(&self, inbox: &mut Inbox, status: ConversationStatus) -> AfterTurn {
         let mut inner = self.inner.lock();
         let Occupancy::Taken(occupant) = &mut inner.occupancy else { return AfterTurn::Nothing };
@@ -251,7 +249,7 @@ impl Seat {
         AfterTurn::Nothing
     }
 
-    /// Whoever drove is gone without leaving.
+    /// Marks the seat as lost: the driver is gone without leaving.
     pub(super) fn lose(&self) {
         self.inner.lock().occupancy = Occupancy::Lost;
     }
@@ -260,7 +258,7 @@ impl Seat {
         self.shutdown.check_open().map_err(|_| Refused::ShuttingDown)
     }
 
-    /// The turn that was parked comes along.
+    /// Takes the seat and returns the turn that was parked, if any.
     fn take(&self, inner: &mut Inner) -> (Inbox, Option<Box<Parked>>) {
         let (control, inbox) = Inbox::new(self.shutdown.present());
         let taken = Occupancy::Taken(Occupant { control, closing: false, sealed: false });
@@ -274,7 +272,7 @@ impl Seat {
 }
 
 impl Occupant {
-    /// Commands that no turn has taken in yet.
+    /// The number of commands that no turn has received yet.
     fn on_their_way(&self) -> usize {
         self.control.max_capacity() - self.control.capacity()
     }
@@ -282,7 +280,7 @@ impl Occupant {
     fn send(&mut self, control: Box<Control>) -> Result<(), Refused> {
         let closes = control.closes;
         self.control.try_send(control).map_err(|_| Refused::Busy)?;
-        // Only with the command: one that was refused closes nothing.
+        // Only if the command was accepted.
         self.closing |= closes;
         Ok(())
     }

@@ -11,26 +11,26 @@ use super::{
 };
 use crate::{Error, JournalError};
 
-/// The right to drive a conversation, for as long as it is held. Who lets go of it in any other way than those below
-/// broke: then the conversation goes on from what was saved last, as after a crash.
+/// The right to drive a conversation. Dropping it other than through the methods below counts as a crash: the
+/// conversation then resumes from its last save.
 pub(crate) struct Seated {
     pub(crate) conversation: Arc<Conversation>,
     pub(crate) inbox: Inbox,
-    /// It is given back.
+    /// Whether the seat was given back.
     left: bool,
 }
 
-/// What became of a command.
+/// The result of sending a command.
 pub(crate) enum Command {
-    /// Whoever drives takes it in.
+    /// Sent to the driver.
     Sent,
-    /// The turn was parked: it is to be driven, the command is in its inbox.
+    /// The turn was parked and must now be driven; the command is in its inbox.
     WithTurn(Box<Parked>, Seated),
-    /// There is no turn that it could be for.
+    /// There is no turn for the command.
     NoTurn,
 }
 
-/// How often a conversation's seat was taken, as someone saw it while nobody had it.
+/// How often a conversation's seat had been taken when it was last seen vacant.
 #[derive(Clone, Copy)]
 pub(crate) struct Vacancy(Option<u64>);
 
@@ -38,27 +38,27 @@ impl Conversation {
     /// Takes the seat for a new turn.
     ///
     /// # Errors
-    /// When someone drives, a turn is parked, the conversation was lost, or it is being shut down.
+    /// When a session drives, a turn is parked, the conversation was lost or the orchestrator is shutting down.
     pub(crate) fn claim(self: &Arc<Self>) -> Result<Seated, Error> {
         let inbox = self.seat.claim(None).map_err(|refused| self.refusal(refused))?;
         Ok(self.seated(inbox))
     }
 
-    /// The same, if nobody drove since then.
+    /// Like [`claim`](Self::claim), but only if the seat was not taken since then.
     pub(crate) fn claim_since(self: &Arc<Self>, vacancy: Vacancy) -> Result<Seated, Error> {
         let claims = self.check_vacant(vacancy)?;
         let inbox = self.seat.claim(Some(claims)).map_err(|refused| self.refusal(refused))?;
         Ok(self.seated(inbox))
     }
 
-    /// Refuses where somebody had the seat then. Says how often it was taken so far.
+    /// Returns an error if the seat was not vacant then; otherwise how often it had been taken.
     pub(crate) fn check_vacant(&self, vacancy: Vacancy) -> Result<u64, Error> {
         let claims = vacancy.0.ok_or_else(|| self.refusal(Refused::Busy));
-        // Whatever is in the way is told as if it were asked for now.
+        // Report the current obstacle, as if the claim were made now.
         claims.or_else(|busy| self.check_kept().and(Err(busy)))
     }
 
-    /// To be asked before what is read to decide on a claim.
+    /// Records whether the seat is vacant. Must be called before reading anything that decides about a claim.
     pub(crate) fn vacancy(&self) -> Vacancy {
         Vacancy(self.seat.vacancy())
     }
@@ -66,16 +66,16 @@ impl Conversation {
     /// Takes the seat for the parked turn, if its wait is over.
     ///
     /// # Errors
-    /// When it cannot be read, or is being shut down.
+    /// When the turn cannot be read, or the orchestrator is shutting down.
     pub(crate) fn claim_due(self: &Arc<Self>, now: Millis) -> Result<Option<(Box<Parked>, Seated)>, Error> {
         let due = self.seat.claim_due(now).map_err(|refused| self.refusal(refused))?;
         Ok(due.map(|(parked, inbox)| (parked, self.seated(inbox))))
     }
 
-    /// Sends a command to whoever drives; takes a parked turn up with it, if it may.
+    /// Sends a command to the driver; may take up a parked turn to do so.
     ///
     /// # Errors
-    /// When the command was not taken.
+    /// When the command was refused.
     pub(crate) fn send(self: &Arc<Self>, control: Control, may_take_up: bool) -> Result<Command, Error> {
         let waiting = self.state().live.queue.len();
         let sent = self.seat.send(Box::new(control), waiting, may_take_up);
@@ -86,21 +86,22 @@ impl Conversation {
         })
     }
 
-    /// What a parked turn waits for.
+    /// Returns what the parked turn waits for.
     pub(crate) fn parked(&self) -> Option<Wait> {
         self.seat.parked()
     }
 
-    /// Whether it is to be closed after the turn.
+    /// Whether the conversation closes after the turn.
     pub(crate) fn is_closing(&self) -> bool {
         self.seat.is_closing()
     }
 
-    /// Waits until who sealed a turn has left: who has seen its end must find it gone.
+    /// Waits until the driver of a sealed turn has left the seat, so that a client that has seen the end finds it
+    /// vacant.
     pub(crate) async fn settled(&self) {
         loop {
             let mut changed = pin!(self.grew.notified());
-            // Listens before it looks, so that nothing falls in between.
+            // Register before checking, so that no notification is missed.
             changed.as_mut().enable();
             if !self.seat.is_sealed() {
                 return;
@@ -127,22 +128,22 @@ impl Conversation {
 }
 
 impl Seated {
-    /// Leaves the turn as it was saved, unless a command came in: then gives it back.
+    /// Parks the turn and leaves the seat; returns the turn if a command arrived in the meantime.
     pub(crate) fn park(&mut self, parked: Box<Parked>) -> Result<(), Box<Parked>> {
         self.conversation.seat.park(&self.inbox, parked)?;
         self.left = true;
         Ok(())
     }
 
-    /// Closes the conversation with what is done next.
+    /// Closes the conversation with the next release.
     pub(crate) fn close(&self) {
         self.conversation.seat.set_closing();
     }
 
-    /// Leaves, unless there is something to do first.
+    /// Leaves the seat, unless something must be done first.
     pub(crate) fn release(&mut self) -> AfterTurn {
         let conversation = &self.conversation;
-        // Only who has the seat changes these: so before it is left.
+        // Before leaving: only the holder of the seat changes these.
         let status = {
             let mut state = conversation.state();
             state.live.queue.clear();
@@ -150,7 +151,7 @@ impl Seated {
         };
         let rest = conversation.seat.release(&mut self.inbox, status);
         if let AfterTurn::Turn(left) = &rest {
-            // The first one is the next turn.
+            // The first message becomes the next turn.
             conversation.state().live.queue = left.messages.iter().skip(1).cloned().collect();
         }
         self.left = matches!(rest, AfterTurn::Nothing);
@@ -158,13 +159,13 @@ impl Seated {
         rest
     }
 
-    /// The conversation is no longer in the journal.
+    /// Marks the conversation as deleted.
     pub(crate) fn delete(mut self) {
         self.left = true;
         self.conversation.lose(Loss::Deleted);
     }
 
-    /// The journal failed.
+    /// Marks the conversation as lost because the journal failed.
     pub(crate) fn lose(mut self, why: JournalError) {
         self.left = true;
         self.conversation.lose(Loss::Unsaved(why));

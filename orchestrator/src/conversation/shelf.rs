@@ -1,4 +1,4 @@
-//! Where conversations in memory are found, for as long as somebody uses them.
+//! Index of the conversations in memory that are in use.
 
 use std::{
     collections::HashMap,
@@ -10,8 +10,8 @@ use everturn_wire::ConversationId;
 
 use super::Conversation;
 
-/// The conversations that somebody uses: a session, a watcher, a command under way. The last one to let go of a
-/// conversation has it leave memory; it is in the journal.
+/// The conversations in use by a session, a subscriber or a command. When the last user drops a conversation, it is
+/// removed from memory; the journal keeps it.
 #[derive(Default)]
 pub(crate) struct Shelf {
     conversations: Mutex<HashMap<ConversationId, Weak<Conversation>>>,
@@ -22,14 +22,14 @@ impl Shelf {
         self.lock().get(id).and_then(Weak::upgrade)
     }
 
-    /// Returns all of them by id: the order of a shutdown must not differ between two runs of a simulation.
+    /// Returns all conversations, ordered by id, so that a shutdown is deterministic in simulations.
     pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
         let mut all: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
         all.sort_by(|a, b| a.id.cmp(&b.id));
         all
     }
 
-    /// The one that is there, else this one, from now on.
+    /// Returns the conversation already registered under this id, or registers this one.
     pub(crate) fn get_or_insert(&self, made: Arc<Conversation>) -> Arc<Conversation> {
         let mut conversations = self.lock();
         if let Some(held) = conversations.get(&made.id).and_then(Weak::upgrade) {
@@ -40,7 +40,7 @@ impl Shelf {
         made
     }
 
-    /// Nobody finds this one here any more. Another one of its id stays.
+    /// Removes this conversation. Another instance with the same id stays.
     pub(crate) fn remove(&self, conversation: &Conversation) {
         let mut conversations = self.lock();
         let is_here = |here: &Weak<Conversation>| ptr::eq(here.as_ptr(), conversation);
@@ -49,7 +49,7 @@ impl Shelf {
         }
     }
 
-    /// Never held while a conversation is let go of, which takes it.
+    /// Never held while a conversation is dropped, as dropping one takes this lock.
     fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Weak<Conversation>>> {
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }

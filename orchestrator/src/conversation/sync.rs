@@ -1,4 +1,4 @@
-//! The lock of the seat, so that a model can take its place.
+//! The lock of the seat, replaceable by a model in tests.
 
 #[cfg(test)]
 use std::cell::Cell;
@@ -6,11 +6,11 @@ use std::sync::{Mutex as Lock, MutexGuard, PoisonError};
 
 #[cfg(test)]
 thread_local! {
-    /// A model runs on this thread: each lock is a place where it may let another of its threads run.
+    /// Whether a model runs on this thread: each lock is then a point where it may switch threads.
     pub(super) static MODELLED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A mutex that is held for moments only, and is no worse for a panic under it.
+/// A mutex that is held only briefly and ignores poisoning.
 pub(super) struct Mutex<T>(Lock<T>);
 
 impl<T> Mutex<T> {
@@ -19,7 +19,7 @@ impl<T> Mutex<T> {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
-        // What happens under the lock happens at once, so it is enough to let others run before.
+        // Nothing under the lock blocks, so yielding before it is enough.
         #[cfg(test)]
         if MODELLED.get() {
             shuttle::thread::yield_now();

@@ -1,4 +1,4 @@
-//! What is known of all targets: how their gates close and open.
+//! Opens and closes the gates of all targets.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::{
     state::{Gate, State, Why},
 };
 
-/// How long a turn that was limited has to say how long it waits, in milliseconds: it saves that first.
+/// How long a limited turn has to announce its wait, in milliseconds: it saves the wait first.
 const UNDECIDED_MS: u64 = 1_000;
 
-/// The waits between calls that test whether the network is back, in milliseconds; the last one is repeated.
+/// Waits between calls that test whether the network is back, in milliseconds; the last one repeats.
 const PROBE_MS: [u64; 4] = [5_000, 10_000, 20_000, 30_000];
 
 impl Inner {
@@ -24,7 +24,7 @@ impl Inner {
         }
         let first = turn.clone();
         match self.gates.get_mut(target) {
-            // Several turns were refused at once: the longest wait counts, and the first of them is the first again.
+            // Several turns were refused at once: the longest wait counts, and the first of them still asks first.
             Some(Gate { state: State::Closed { until: known, .. }, .. }) if *known > now => {
                 if until <= *known {
                     return;
@@ -55,15 +55,15 @@ impl Inner {
         self.is_changed = true;
     }
 
-    /// Notes how many requests a window has.
+    /// Records how many requests a window allows.
     pub(super) fn note_limit(&mut self, target: &str, quota: Option<&RequestQuota>) {
         if let Some(gate) = self.gates.get_mut(target) {
             gate.limit = quota.and_then(|quota| quota.limit).or(gate.limit);
         }
     }
 
-    /// A turn that was limited has decided how long it waits. Where the provider said how long, others need not wait for a
-    /// schedule that is longer: the next one asks.
+    /// Records how long a limited turn waits. If the provider gave a hint, other turns need not wait for a longer
+    /// schedule: the next one asks when the hint ends.
     pub(super) fn decided(&mut self, target: &str, turn: &TurnId, why: Why, until: Millis, now: Millis) {
         self.close(target, turn, why, until, now);
         let Some(Gate { state: State::Closed { until, first }, why, .. }) = self.gates.get_mut(target) else {
@@ -75,7 +75,7 @@ impl Inner {
         }
     }
 
-    /// The turn that asked was limited: it says shortly how long it waits, if it does.
+    /// Records that a turn was limited. It will soon announce how long it waits, if it does.
     pub(super) fn undecided(&mut self, target: &str, turn: &TurnId, failure: &Failure, now: Millis) {
         let hint_ends = failure.hint_ms.map(|ms| now.plus(ms));
         if hint_ends.is_some()
@@ -86,8 +86,8 @@ impl Inner {
         }
     }
 
-    /// A call from after the gate was closed came through. Says who need not wait any longer, and when each is to be woken:
-    /// nobody where it was about to open, as they come by themselves.
+    /// Opens the gate after a call that was made since it closed. Returns which conversations need not wait any longer,
+    /// and when to wake each; none if the gate was about to open, because their turns come by themselves.
     pub(super) fn open(
         &mut self,
         target: &str,
@@ -114,8 +114,8 @@ impl Inner {
         (1..).zip(waiting).map(|(n, (_, id))| (now.plus(slot_ms(n)), id)).collect()
     }
 
-    /// A call reached nobody: how long until the next one tries, in milliseconds. Of several that fail at once, the first one
-    /// decides.
+    /// Records that a call reached nobody. Returns the wait until the next attempt, in milliseconds. If several calls
+    /// fail at once, the first one decides.
     pub(super) fn unreached(&mut self, target: &str, turn: &TurnId, why: &Why, now: Millis) -> u64 {
         let misses = match self.gates.get(target) {
             Some(Gate { state: State::Closed { until, .. }, .. }) if *until > now => return until.since(now),
@@ -129,8 +129,8 @@ impl Inner {
         wait_ms
     }
 
-    /// Whether a call reached nobody because this machine has no network. One that failed to connect proves it only for a
-    /// target that answered before, while no other one does.
+    /// Whether a call reached nobody because this machine has no network. A failed connection proves it only if the
+    /// target answered before and no target has answered since.
     pub(super) fn is_offline(&self, target: &str, failure: &Failure, asked_at: Millis, now: Millis) -> bool {
         use everturn_wire::Unreached::NoRoute;
         let answered_since = self.answered.values().any(|answered| answered.at > asked_at);

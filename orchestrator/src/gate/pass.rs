@@ -1,4 +1,4 @@
-//! A call that was let through: it is measured, and its gate and the health hear how it ended.
+//! An admitted call: it is measured, and its outcome is reported to its gate and the health.
 
 use std::{
     pin::Pin,
@@ -14,27 +14,28 @@ use futures_util::StreamExt as _;
 use super::Gates;
 use crate::{clock::Clock, health::SharedHealth, telemetry, timer::Timers};
 
-/// A call that was let through.
+/// An admitted call.
 pub(crate) struct Pass {
-    /// None for a turn that neither waits for others nor tells them.
+    /// `None` for a turn that neither waits for others nor informs them.
     pub(crate) gates: Option<Arc<Gates>>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Who wakes those that need not wait any longer.
+    /// Wakes turns that need not wait any longer.
     pub(crate) timers: Arc<Timers>,
-    /// The id of the model that is asked.
+    /// The id of the model that is called.
     pub(crate) target: String,
     pub(crate) turn: TurnId,
     pub(crate) asked_at: Millis,
-    /// Where it is noted how the target does, if nobody else does.
+    /// Records how the target does, if nothing else does.
     pub(crate) health: Option<(Arc<SharedHealth>, Target)>,
-    /// Whether the turn is put off where there is no network.
+    /// Whether the turn waits if there is no network.
     pub(crate) waits_for_network: bool,
-    /// What its provider says is left of the limit on requests.
+    /// The remaining quota that its provider reported.
     pub(crate) quota: Option<RequestQuota>,
 }
 
 impl Pass {
-    /// The events of the call. Of one that reached nobody for want of a network, the turn hears that it is put off.
+    /// Returns the events of the call. If it reached nobody because there is no network, the turn receives a hold
+    /// instead of the failure.
     pub(crate) fn watch<S>(self, events: S) -> Watched<S> {
         Watched { events, pass: Some(self) }
     }
@@ -68,10 +69,10 @@ impl Pass {
     }
 }
 
-/// The events of a call, which its gate hears of.
+/// The events of a call, reported to its gate.
 pub(crate) struct Watched<S> {
     events: S,
-    /// Until something is known of the call.
+    /// Present until something is known about the call.
     pass: Option<Pass>,
 }
 
@@ -87,7 +88,7 @@ impl<S: Stream<Item = StreamEvent> + Unpin> Stream for Watched<S> {
                 pass.quota = Some(quota);
             }
         };
-        // That nothing came says nothing.
+        // Silence says nothing about the outcome.
         let pass = if matches!(event, StreamEvent::Silent(_)) { None } else { self.pass.take() };
         Poll::Ready(Some(match pass {
             Some(pass) => pass.hears(event),

@@ -1,4 +1,4 @@
-//! What is known of gates as it is saved for the next process.
+//! The saved form of gates, for the next process.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,21 +12,21 @@ use super::{
     window::Window,
 };
 
-/// The document.
+/// The saved document.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Saved {
-    /// When it was saved: its moments are from before this one, or follow from them.
+    /// When it was saved. All other times in it are earlier, or derived from earlier ones.
     at: Millis,
     gates: BTreeMap<String, SavedGate>,
-    /// When each target answered last.
+    /// When each target last answered.
     answered: BTreeMap<String, Millis>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SavedGate {
-    /// Until when it is closed, and whose turn asks then; none if it was opening.
+    /// Until when the gate is closed, and which turn asks then; `None` if it was opening.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     closed: Option<Closed>,
     failure: Failure,
@@ -37,7 +37,7 @@ struct SavedGate {
     closed_at: Millis,
     #[serde(default)]
     misses: u32,
-    /// How many requests the provider allows in a window.
+    /// How many requests the provider allows per window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     limit: Option<u32>,
 }
@@ -56,7 +56,8 @@ impl Saved {
         Self { at: now, gates: gates.collect(), answered: answered.collect() }
     }
 
-    /// Adds what is not out of date. Where the clock was set back since, all moments are moved back with it.
+    /// Adds everything that is not out of date. If the clock was set back since the save, all times are moved back with
+    /// it.
     pub(super) fn restore(self, inner: &mut Inner, now: Millis) {
         let back = self.at.since(now);
         let moved = |at: Millis| Millis(at.0.saturating_sub(back));
@@ -82,7 +83,7 @@ impl SavedGate {
     fn of(gate: &Gate) -> Self {
         let closed = match &gate.state {
             State::Closed { until, first } => Some(Closed { until: *until, first: first.clone() }),
-            // A call that is lost with its process: the same turn makes it again.
+            // The call is lost with its process; the same turn repeats it.
             State::Probing { turn } => Some(Closed { until: gate.closed_at, first: turn.clone() }),
             State::Opening { .. } => None,
         };
@@ -98,7 +99,8 @@ impl SavedGate {
         }
     }
 
-    /// One that was opening begins to open again: what had become due meanwhile must not come all at once.
+    /// Restores a gate. One that was opening begins to open again, so that turns that became due meanwhile do not all
+    /// come at once.
     fn gate(self, moved: impl Fn(Millis) -> Millis, now: Millis) -> Gate {
         let state = match self.closed {
             Some(Closed { until, first }) => State::Closed { until: moved(until), first },
@@ -122,7 +124,7 @@ mod tests {
 
     const NOW: Millis = Millis(1_000_000_000);
 
-    /// What the next process knows that begins then.
+    /// Returns the gates of the next process, which begins at `now`.
     fn next(gates: &Gates, saved_at: Millis, now: Millis) -> Gates {
         let json = gates.json(saved_at).unwrap();
         let next = Gates::default();
@@ -134,7 +136,7 @@ mod tests {
         gates.enter("m", &"c".into(), &turn.into(), now).map(|hold| hold.wait_ms)
     }
 
-    /// Closed by the turn `first` for 10 s.
+    /// Gates with one closed by the turn `first` for 10 s.
     fn closed() -> Gates {
         let gates = Gates::default();
         let limited = Failure::new(Category::RateLimited, true, "HTTP 429: slow down");
@@ -148,7 +150,7 @@ mod tests {
         assert_eq!(waits(&later, "a", NOW.plus(4_000)), Some(6_500));
         assert_eq!(waits(&later, "first", NOW.plus(10_000)), None);
         assert!(waits(&later, "a", NOW.plus(10_000)).is_some());
-        // Its end came while there was no process.
+        // The wait ended while no process was running.
         let late = next(&closed(), NOW, NOW.plus(60_000));
         let asked = (0..100).filter(|n| waits(&late, &format!("t{n}"), NOW.plus(60_000)).is_none());
         assert_eq!(asked.count(), 1);

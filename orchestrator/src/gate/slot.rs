@@ -1,7 +1,7 @@
-//! When turns that were put off come back: one after the other, at a pace that doubles each second.
+//! When waiting turns return: one after another, at a rate that doubles each second.
 
-/// The milliseconds after which the n-th turn comes (1 = the first): half a second, then two within a second, four within the
-/// next, and so on. Ten thousand turns are back after 14 s.
+/// Returns after how many milliseconds the n-th turn returns (1 = the first): one after half a second, then two within
+/// a second, four within the next, and so on. Ten thousand turns are back after 14 s.
 pub(super) fn slot_ms(n: u32) -> u64 {
     let n = n.max(1);
     let bracket = n.ilog2();

@@ -1,4 +1,4 @@
-//! One gate: its state, and who may pass.
+//! One gate: its state, and which turns it admits.
 
 use std::collections::HashMap;
 
@@ -7,55 +7,56 @@ use everturn_wire::{ConversationId, Failure, TurnId};
 
 use super::{slot::slot_ms, window::Window};
 
-/// How much later than its wait ends a turn may ask before another one takes its place, in milliseconds: it is woken by a
-/// timer, among others.
+/// How late after its wait a turn may ask before another takes its place, in milliseconds: the timer that wakes it also
+/// wakes others.
 const GRACE_MS: u64 = 2_000;
 
-/// How long after the first answer the gate is gone, in milliseconds: by then half a million turns were let through.
+/// How long after the first answer the gate is removed, in milliseconds: by then, half a million turns were admitted.
 const OPENED_MS: u64 = 20_000;
 
-/// What is known of a target that cannot be asked by everyone.
+/// What is known about a target that not every turn may call.
 #[derive(Debug)]
 pub(super) struct Gate {
     pub(super) state: State,
     pub(super) why: Why,
-    /// When it was closed. Calls from before say nothing about how the target does now.
+    /// When it was closed. Earlier calls say nothing about the target's current state.
     pub(super) closed_at: Millis,
-    /// Turns that were put off since the state began: the next one comes after them.
+    /// Number of turns put off since the state began: the next one comes after them.
     pub(super) put_off: u32,
-    /// Calls in a row that reached nobody.
+    /// Number of consecutive calls that reached nobody.
     pub(super) misses: u32,
-    /// Whose turns wait for its end, each with its place in the row; once it answers early, who is let go of.
+    /// Conversations whose turns wait for the gate, each with its place in line; after an early answer, those that may
+    /// stop waiting.
     pub(super) waiting: HashMap<ConversationId, u32>,
-    /// How many requests the provider allows in a window, where it says so.
+    /// How many requests the provider allows per window, if it says so.
     pub(super) limit: Option<u32>,
-    /// What is left of them, while it opens.
+    /// What is left of that limit, while the gate opens.
     pub(super) window: Option<Window>,
 }
 
 #[derive(Debug)]
 pub(super) enum State {
-    /// Nobody asks before this moment; then this turn does.
+    /// No turn asks before `until`; then the turn `first` does.
     Closed { until: Millis, first: TurnId },
-    /// This turn asks.
+    /// This turn is asking.
     Probing { turn: TurnId },
-    /// It answers again: more and more turns are let through.
+    /// The target answers again: more and more turns are admitted.
     Opening { since: Millis, let_go: u32 },
 }
 
-/// What keeps turns from asking.
+/// Why turns may not ask.
 #[derive(Clone, Debug)]
 pub(super) struct Why {
     pub(super) failure: Failure,
-    /// When the provider said that the limit is over: true whatever becomes of the turn that was refused.
+    /// When the limit ends according to the provider: valid whatever becomes of the refused turn.
     pub(super) hint_ends: Option<Millis>,
-    /// There is no network: its waits cost nothing.
+    /// Whether there is no network. Such waits use up no budget.
     pub(super) is_offline: bool,
 }
 
 pub(super) enum Entered {
     Go,
-    /// And nobody needs the gate any more.
+    /// Go; the gate is no longer needed.
     Gone,
     Wait(Millis),
 }
@@ -88,7 +89,7 @@ impl Gate {
                 if since_ms >= OPENED_MS && self.window.as_ref().is_none_or(|window| window.sufficed(now)) {
                     return Entered::Gone;
                 }
-                // Two in the first second, and in each one twice as many as before.
+                // Two in the first second; the total doubles each second.
                 let room = 2_u32 << (since_ms / 1_000).min(30);
                 if *let_go >= room {
                     return Entered::Wait(now.plus(self.next_slot()));
@@ -102,7 +103,7 @@ impl Gate {
         }
     }
 
-    /// Puts a turn off until the provider allows requests again, behind those that already wait for that.
+    /// Puts a turn off until the provider allows requests again, after those that already wait for that.
     fn wait_for_window(&mut self, now: Millis) -> Entered {
         let Some(window) = &mut self.window else { return Entered::Go };
         let ends_at = window.ends_at();
@@ -112,7 +113,7 @@ impl Gate {
         Entered::Wait(ends_at.max(now).plus(self.next_slot()))
     }
 
-    /// It opens: the window is the one that its answer tells of.
+    /// Starts the window that the first answer reports, as the gate opens.
     pub(super) fn begin_window(&mut self, quota: Option<RequestQuota>, now: Millis) {
         self.limit = quota.and_then(|quota| quota.limit).or(self.limit);
         self.window = match quota {
@@ -121,7 +122,7 @@ impl Gate {
         };
     }
 
-    /// Another answer came while it opens.
+    /// Updates the window from another answer, while the gate opens.
     pub(super) fn hear(&mut self, quota: Option<RequestQuota>, now: Millis) {
         let Some(quota) = quota else { return };
         self.limit = quota.limit.or(self.limit);

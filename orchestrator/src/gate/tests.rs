@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::timer::{Timers, Wakes, Woken};
 
-/// Nobody is woken.
+/// Wakes nobody.
 struct Nobody;
 
 #[async_trait::async_trait]
@@ -20,7 +20,7 @@ fn limited() -> Failure {
     Failure::new(Category::RateLimited, true, "HTTP 429: slow down")
 }
 
-/// How long a turn is put off at that moment; `None` = it asks.
+/// Returns how long a turn is put off at this time; `None` = it may ask.
 fn waits(gates: &Gates, turn: &str, now: u64) -> Option<u64> {
     gates.enter("m", &"c".into(), &turn.into(), Millis(now)).map(|hold| hold.wait_ms)
 }
@@ -83,7 +83,7 @@ fn of_several_that_are_refused_at_once_the_longest_wait_counts() {
     assert_eq!(waits(&gates, "first", 20_000), None);
 }
 
-/// A call of that turn, made at 1 s.
+/// A call of the turn, made at 1 s.
 fn call(gates: Arc<Gates>, turn: &str) -> Pass {
     Pass {
         gates: Some(gates),
@@ -190,7 +190,7 @@ fn when_it_answers_early_those_who_wait_are_let_go_of_one_after_the_other() {
     assert_eq!(gates.answered("m", Millis(10_000), None, Millis(10_000)), [], "they are about to come");
 }
 
-/// A gate that opened at 10 s with an answer which told this.
+/// A gate that opened at 10 s, with an answer that reported this quota.
 fn opened(limit: Option<u32>, remaining: u32, reset_ms: u64) -> Gates {
     let gates = closed();
     assert_eq!(waits(&gates, "first", 10_000), None);
@@ -199,7 +199,7 @@ fn opened(limit: Option<u32>, remaining: u32, reset_ms: u64) -> Gates {
     gates
 }
 
-/// How many of a hundred turns ask then.
+/// Returns how many of a hundred turns may ask at this time.
 fn asking(gates: &Gates, now: u64) -> usize {
     (0..100).filter(|n| waits(gates, &format!("t{n}"), now).is_none()).count()
 }

@@ -2,40 +2,40 @@
 
 use everturn_kernel::{Millis, RequestQuota};
 
-/// How long a window is taken to be until an answer tells, in milliseconds.
+/// Assumed length of a window until an answer reports it, in milliseconds.
 const ASSUMED_MS: u64 = 60_000;
 
 /// A window of a limit on requests.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// How many more may ask.
+    /// How many more turns may ask.
     left: u32,
-    /// How many may ask in the next one, at least one: its answer tells what is left then.
+    /// How many turns may ask in the next window: at least one, whose answer reports what is left.
     limit: u32,
     ends_at: Millis,
     /// Whether its end is a guess.
     is_assumed: bool,
-    /// How many it put off.
+    /// How many turns it put off.
     put_off: u32,
 }
 
 impl Window {
-    /// The window that an answer tells of.
+    /// Returns the window that an answer reports.
     pub(super) fn told(quota: RequestQuota, now: Millis) -> Self {
         let RequestQuota { limit, remaining, reset_ms } = quota;
-        // There was at least the request that was answered.
+        // At least the answered request was allowed.
         let limit = limit.unwrap_or(remaining.saturating_add(1)).max(1);
         Self { left: remaining, limit, ends_at: now.plus(reset_ms), is_assumed: false, put_off: 0 }
     }
 
-    /// A whole one of which nothing else is known yet.
+    /// Returns a full window about which nothing else is known yet.
     pub(super) fn assumed(limit: u32, now: Millis) -> Self {
         let limit = limit.max(1);
         Self { left: limit, limit, ends_at: now.plus(ASSUMED_MS), is_assumed: true, put_off: 0 }
     }
 
-    /// Another answer tells of it. Answers overtake each other, and do not count the calls under way: what is left never grows
-    /// before the window ends.
+    /// Updates the window from another answer. Answers overtake each other and do not count calls in progress, so what
+    /// is left never grows before the window ends.
     pub(super) fn hear(&mut self, quota: RequestQuota, now: Millis) {
         let told = Self::told(quota, now);
         let limit = quota.limit.map_or(self.limit, |_| told.limit);
@@ -50,12 +50,12 @@ impl Window {
         }
     }
 
-    /// Whether it ended, and had room for all.
+    /// Whether the window ended, and had room for all turns.
     pub(super) fn sufficed(&self, now: Millis) -> bool {
         now >= self.ends_at && self.put_off == 0
     }
 
-    /// Lets one more ask, if it may.
+    /// Lets one more turn ask, if the window has room. Returns whether it has.
     pub(super) fn take(&mut self, now: Millis) -> bool {
         if now >= self.ends_at {
             *self = Self::assumed(self.limit, now);
@@ -65,7 +65,7 @@ impl Window {
         may_ask
     }
 
-    /// One more waits for the next one. Returns how many do.
+    /// Puts one more turn off until the next window. Returns how many wait for it.
     pub(super) fn put_off(&mut self) -> u32 {
         self.put_off = self.put_off.saturating_add(1);
         self.put_off

@@ -1,17 +1,17 @@
-//! Whether a model could be sent a history.
+//! Checks whether a history is valid for a model.
 
 use everturn_wire::{Chunk, Message, Role};
 
 use crate::json;
 
-/// Most chunks of a history, and its longest form, in bytes of JSON.
+/// Limits of a history: the number of chunks, and the size in bytes of JSON.
 const MAX_CHUNKS: usize = 10_000;
 const MAX_BYTES: usize = 32 << 20;
 
-/// The longest image, in bytes of its URL.
+/// Maximum length of an image's URL, in bytes.
 pub(crate) const MAX_IMAGE: usize = 16 << 20;
 
-/// Says what is wrong with a history.
+/// Returns what is wrong with a history.
 pub(super) fn check(messages: &[Message]) -> Result<(), String> {
     bounds(messages)?;
     let mut open: Vec<&str> = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn check(messages: &[Message]) -> Result<(), String> {
     }
 }
 
-/// One chunk. `open`: the calls of the step that have no result yet.
+/// Checks one chunk. `open`: the calls of the step that have no result yet.
 fn take<'m>(role: Role, chunk: &'m Chunk, open: &mut Vec<&'m str>) -> Result<(), String> {
     match (role, chunk) {
         (Role::System, Chunk::System { text, .. } | Chunk::Text { text })

@@ -1,4 +1,4 @@
-//! What a conversation already has of a history that is given.
+//! Finds how much of a given history a conversation already has.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -6,25 +6,26 @@ use everturn_wire::{Chunk, Role, StepId, StoredChunk, Value};
 
 use super::Opening;
 
-/// A piece of a history as a model is sent it: without reasoning, which callers do not have, and without what only our log
-/// knows. The texts of one answer are one piece.
+/// A piece of a history as it is sent to a model: without reasoning, which callers do not have, and without what only
+/// our log contains. The texts of one answer form one piece.
 #[derive(Debug, PartialEq)]
 enum Piece<'a> {
     Text(Role, Cow<'a, str>),
     Image(&'a str),
     Call(&'a str, &'a str, &'a Value),
     Result(&'a str, &'a str, bool),
-    /// Anything else is like nothing.
+    /// Anything else; equal to nothing.
     Other,
 }
 
-/// A piece, and where it begins: with the reasoning before it.
+/// A piece and its start index, which includes the reasoning before it.
 struct Placed<'a> {
     at: usize,
     piece: Piece<'a>,
 }
 
-/// How a turn begins that was given `said` before its own message, in a conversation of which these chunks stand.
+/// How a turn begins that was given `said` before its own message, in a conversation with the current chunks
+/// `standing`.
 pub(super) fn opening(said: &[(Role, Arc<Chunk>)], standing: &[&Arc<StoredChunk>]) -> Opening {
     let known = pieces(standing.iter().map(|stored| (stored.role, &*stored.chunk)));
     let given = pieces(said.iter().map(|(role, chunk)| (*role, &**chunk)));
@@ -38,7 +39,7 @@ pub(super) fn opening(said: &[(Role, Arc<Chunk>)], standing: &[&Arc<StoredChunk>
     Opening { added: added(&said[from..], &standing[..kept], &said[..from]), supersedes }
 }
 
-/// The chunks to add. A result names the step and the tool of its call.
+/// The chunks to add. Tool results get the step and the tool name of their call.
 fn added(
     new: &[(Role, Arc<Chunk>)],
     kept: &[&Arc<StoredChunk>],
@@ -51,7 +52,7 @@ fn added(
     for (role, chunk) in new {
         let mut chunk = (**chunk).clone();
         match &mut chunk {
-            // Steps are ours to number.
+            // Step ids are assigned by us.
             Chunk::ToolCall { step_id, .. } => *step_id = None,
             Chunk::ToolResult { tool_call_id, tool_name, step_id, .. } => {
                 let of = calls.iter().rev().find(|(id, ..)| id == tool_call_id);
@@ -79,11 +80,11 @@ fn call(chunk: &Chunk) -> Option<(String, String, Option<StepId>)> {
 
 fn pieces<'a>(chunks: impl Iterator<Item = (Role, &'a Chunk)>) -> Vec<Placed<'a>> {
     let mut pieces: Vec<Placed<'a>> = Vec::new();
-    // Where reasoning began that nothing has followed yet.
+    // Start of reasoning that nothing has followed yet.
     let mut thought: Option<usize> = None;
     for (at, (role, chunk)) in chunks.enumerate() {
         let piece = match chunk {
-            // For people alone.
+            // Shown only to people.
             Chunk::Error(_) => continue,
             Chunk::Thinking { .. } => {
                 thought.get_or_insert(at);
@@ -100,7 +101,7 @@ fn pieces<'a>(chunks: impl Iterator<Item = (Role, &'a Chunk)>) -> Vec<Placed<'a>
             _ => Piece::Other,
         };
         let begin = match thought.take() {
-            // Reasoning that came to nothing.
+            // Reasoning without an answer.
             Some(thought) if role != Role::Assistant => {
                 pieces.push(Placed { at: thought, piece: Piece::Other });
                 at

@@ -152,7 +152,7 @@ fn what_differs_is_superseded_with_the_reasoning_before_it() {
     let known = log(&[user("hi"), said, user("more")]);
     let opening = over(&[user("hi"), Message::new(Role::Assistant, [text("bye")]), user("so")], &known);
     assert_eq!((added(&opening), opening.supersedes), (vec!["Assistant bye".into()], Some(2)));
-    // The last message is the turn's own, whatever is there.
+    // The last message always belongs to the turn.
     assert_eq!(over(&[user("hi")], &known), Opening { added: Vec::new(), supersedes: Some(1) });
 }
 
@@ -175,7 +175,7 @@ fn steps_of_a_caller_are_not_ours() {
     assert!(matches!(&opening.added[1].1, Chunk::ToolCall { step_id: None, .. }));
 }
 
-/// A valid history of a few messages, so that two of them have much in common.
+/// A valid history of a few messages, chosen so that two of them have much in common.
 fn any_history() -> impl Strategy<Value = Vec<Message>> {
     let turn = (0..2u8, 0..4u8).prop_map(|(word, answer)| {
         let asked = user(["hi", "so"][usize::from(word)]);
@@ -215,7 +215,7 @@ fn read<'a>(chunks: impl Iterator<Item = (Role, &'a Chunk)>) -> Vec<(Role, Value
 }
 
 proptest! {
-    /// Whatever a conversation has, what stands of it with what is added is the history that was given.
+    /// Whatever a conversation contains, its remaining chunks plus the added ones equal the given history.
     #[test]
     fn a_model_is_sent_what_was_given(known in any_history(), given in any_history(), ends in any::<bool>()) {
         let log = log(&known);

@@ -1,4 +1,4 @@
-//! What defines a turn beside its state.
+//! What defines a turn besides its state.
 
 use std::sync::Arc;
 
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 
 use super::RequestScope;
 
-/// The latest version. A newer one is refused when its turn is taken up.
+/// The latest version. A turn with a newer one cannot be resumed.
 const VERSION: u32 = 2;
 
-/// What a turn is written as whose request brought nothing with it: version 2 added that.
+/// The version of a turn whose request has no [`RequestScope`], which version 2 added.
 const WITHOUT_REQUEST: u32 = 1;
 
-/// What defines a turn beside its state: decided when it begins, saved with it, the same after a restart with another
-/// configuration. Everything by name, never a secret: what is gone after a restart ends the turn with a failure that says
-/// so.
+/// What defines a turn besides its state: decided when it begins, saved with it, and unchanged after a restart with
+/// another configuration. It refers to everything by name and never contains a secret. If something no longer exists
+/// after a restart, the turn ends with a failure that says so.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Definition {
-    /// The version of this form.
+    /// The version of this format.
     pub version: u32,
     /// The model, as `credential/model`.
     pub model: String,
-    /// How hard it is to think, in the provider's words.
+    /// Reasoning effort, in the provider's terms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
-    /// The turn replaces what the history has from this `seq` on, up to its own first chunk: the model is not sent it.
+    /// The turn supersedes the history from this `seq` up to its own first chunk: the model does not receive that part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<u64>,
     /// What happens to calls that need a person's approval.
     #[serde(skip_serializing_if = "is_ask")]
     pub approvals: ApprovalMode,
-    /// What the turn's request brought with it.
+    /// The parameters, tools and instructions of the turn's request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Arc<RequestScope>>,
     /// The report that the turn must end with.
@@ -42,30 +42,31 @@ pub struct Definition {
     /// The trace that the turn's request belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Arc<TraceContext>>,
-    /// What the orchestrator was configured with. Shared by the turns that it began.
+    /// The orchestrator's configuration. Shared by its turns.
     #[serde(flatten)]
     pub configured: Arc<Configured>,
 }
 
-/// The part of a definition that comes from the configuration, the same for every turn of an orchestrator with the same retry
-/// settings and the same tools.
+/// The part of a definition that comes from the configuration: the same for all turns of an orchestrator with the same
+/// retry settings and tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Configured {
-    /// The most tokens that an answer may have.
+    /// Maximum number of tokens in an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    /// Instructions that come first in every request.
+    /// Instructions at the beginning of every request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// The tools on offer, by name. `None` = those that are configured.
+    /// The offered tools, by name. `None` = the configured ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// The schedule, by name and figures ([`everturn_kernel::Schedule::saved`]). `None` = the one that is configured.
+    /// The schedule, by name and parameters ([`everturn_kernel::Schedule::saved`]). `None` = the configured one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Value>,
-    /// Whether the turn retries by itself, where its message said so. `None` = as it is set for its conversation, or for all.
+    /// Whether the turn retries automatically, if its message said so. `None` = as set for its conversation, or
+    /// globally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_retry: Option<bool>,
 }
@@ -91,17 +92,18 @@ impl Default for Definition {
 }
 
 impl Definition {
-    /// A turn with that model, and nothing else decided.
+    /// Creates a definition with this model and defaults for everything else.
     pub fn new(model: impl Into<String>) -> Self {
         Self { model: model.into(), ..Self::default() }
     }
 
-    /// The same with what the turn's request brought with it. An earlier program would leave it out, so it is not to go on.
+    /// Sets the scope of the turn's request. Raises the version, because an earlier program would ignore the scope and
+    /// so must not continue the turn.
     pub(crate) fn bring(&mut self, scope: Arc<RequestScope>) {
         (self.version, self.request) = (VERSION, Some(scope));
     }
 
-    /// Whether this program knows all that its version says.
+    /// Whether this program supports its version.
     pub(crate) fn is_known(&self) -> bool {
         self.version <= VERSION
     }

@@ -1,4 +1,4 @@
-//! A journal that panics has failed like any other.
+//! Turns the panics of a journal into errors.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use super::{Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Window};
 use crate::{cursor::Cursor, panic::panic_text};
 
-/// A journal whose panics are errors: it may be anybody's, and the one timer and every session depend on it.
+/// A journal whose panics become errors: it may be anyone's, and the timer and every session depend on it.
 pub(crate) struct Guarded(pub(crate) Arc<dyn Journal>);
 
 async fn guard<T>(call: impl Future<Output = Result<T, JournalError>>) -> Result<T, JournalError> {

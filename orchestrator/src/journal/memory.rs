@@ -18,7 +18,7 @@ use events::Events;
 /// An in-memory journal. Its content is lost with the process.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
-    /// Boxed, as a table has room for twice as many records as there are.
+    /// Boxed, because a hash table may reserve twice as many slots as there are records.
     conversations: Mutex<HashMap<ConversationId, Box<Record>>>,
 }
 
@@ -26,7 +26,7 @@ pub struct MemoryJournal {
 struct Record {
     version: Version,
     head: Option<Head>,
-    /// Boxed: most have none.
+    /// Boxed, because most have none.
     turn: Option<Box<TurnRecord>>,
     chunks: Vec<Arc<StoredChunk>>,
     events: Events,

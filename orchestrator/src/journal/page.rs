@@ -1,4 +1,4 @@
-//! A part of the list of conversations.
+//! Pages of the conversation list.
 
 use std::{fmt, str::FromStr};
 
@@ -27,7 +27,7 @@ pub struct ListCursor {
 }
 
 impl Page {
-    /// Whether a conversation comes after the place from which the page goes on.
+    /// Whether a conversation is listed after the page's cursor.
     pub(super) fn has(&self, id: &ConversationId, head: &Head) -> bool {
         !id.is_ephemeral()
             && self.after.as_ref().is_none_or(|after| {

@@ -1,4 +1,4 @@
-//! What a turn's request brought with it.
+//! What a request specifies for its turn.
 
 use std::sync::Arc;
 
@@ -6,24 +6,25 @@ use everturn_kernel::ToolSpec;
 use everturn_wire::{CallerTool, Parameters, ToolChoice};
 use serde::{Deserialize, Serialize};
 
-/// What a turn's request brought with it, for this turn alone.
+/// The parameters, tools and instructions that a request specifies for its turn only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct RequestScope {
-    /// What is passed on to the model's API.
+    /// Parameters passed to the model's API.
     #[serde(skip_serializing_if = "is_empty")]
     pub parameters: Arc<Parameters>,
-    /// The tools that the caller runs; offered in place of the configured ones. `None` = it brought none.
+    /// Tools that the caller runs, offered instead of the configured ones. `None` = the request has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<CallerTool>>,
-    /// Instructions in place of the configured ones.
+    /// Instructions that replace the configured ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
 }
 
 impl RequestScope {
-    /// What is passed on in that step. A call that was demanded is demanded once: otherwise the turn would never answer.
+    /// Returns the parameters of a step. Only the first step demands a tool call: otherwise the turn would never
+    /// answer.
     pub(crate) fn parameters_of(&self, step: u32) -> Arc<Parameters> {
         let is_demand =
             matches!(self.parameters.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool { .. }));
@@ -33,7 +34,7 @@ impl RequestScope {
         }
     }
 
-    /// The caller's tools as models see them.
+    /// Returns the caller's tools as models see them.
     pub(crate) fn specs(&self) -> Option<Arc<[ToolSpec]>> {
         let spec = |tool: &CallerTool| ToolSpec {
             name: tool.name.clone(),

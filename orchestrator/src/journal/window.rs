@@ -57,7 +57,7 @@ impl Window {
     }
 }
 
-/// What is left of a window's bytes.
+/// The remaining bytes of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     left: Option<usize>,
@@ -65,12 +65,12 @@ pub struct Room {
 }
 
 impl Room {
-    /// Room for that many bytes; `None` = for any number.
+    /// Creates room for this many bytes; `None` = no limit.
     pub fn new(max_bytes: Option<usize>) -> Self {
         Self { left: max_bytes, empty: true }
     }
 
-    /// Whether a chunk of that many bytes still fits, which then takes its room. The first one always does.
+    /// Takes room for a chunk of this many bytes. Returns whether it fits; the first one always does.
     pub fn has(&mut self, bytes: usize) -> bool {
         let Some(left) = self.left else { return true };
         let fits = self.empty || bytes.cmp(&left) != Ordering::Greater;

@@ -1,4 +1,4 @@
-//! What reviewers answer, as it comes in.
+//! Collects reviewers' answers as they arrive.
 
 use std::{
     collections::HashMap,
@@ -11,27 +11,27 @@ use tokio::sync::oneshot;
 
 use crate::observer::{CallEnd, Observer, ProviderCall};
 
-/// The longest answer that is read, in bytes. A longer one is no assessment.
+/// Maximum length of an answer, in bytes. A longer one is not a valid assessment.
 const MAX_ANSWER: usize = 64 << 10;
 
 /// A reviewer's text, or why there is none.
 type Answer = Result<String, Failure>;
 
-/// The reviews under way, by the conversation of their reviewer.
+/// The reviews in progress, by the reviewer's conversation.
 #[derive(Default)]
 pub(crate) struct Desk(Mutex<HashMap<ConversationId, Review>>);
 
 struct Review {
     text: String,
-    /// It was too long, so that its end is missing.
+    /// Whether the text was too long and its end is missing.
     is_cut: bool,
-    /// How the call ended: a call that ended well and said nothing differs from one that broke off.
+    /// How the call failed; distinguishes an empty answer from a call that broke off.
     failure: Option<Failure>,
     answered: oneshot::Sender<Answer>,
 }
 
 impl Desk {
-    /// The answer of the turn that is about to begin in that conversation.
+    /// Registers interest in the answer of the turn that is about to begin in this conversation.
     pub(super) fn expect(&self, id: &ConversationId) -> oneshot::Receiver<Answer> {
         let (answered, answer) = oneshot::channel();
         self.lock()
@@ -39,7 +39,7 @@ impl Desk {
         answer
     }
 
-    /// Nobody waits for that answer any more.
+    /// Stops waiting for an answer.
     pub(super) fn forget(&self, id: &ConversationId) {
         self.lock().remove(id);
     }
@@ -59,14 +59,14 @@ impl Observer for Desk {
                 review.text.push_str(delta);
             }
             EventBody::TextDelta { .. } => {
-                // What was said before may be an assessment by itself: with this it is none.
+                // The text so far may be a valid assessment by itself; the ellipsis makes it invalid.
                 review.text.push('…');
                 review.is_cut = true;
             }
-            // A turn may fail without a call.
+            // A turn may fail without a provider call.
             EventBody::Error(report) if review.failure.is_none() && review.text.is_empty() => {
                 let category = report.category.unwrap_or(Category::Unknown);
-                // An answer without content is none, whatever is made of it elsewhere.
+                // For a review, an answer without content is always a failure.
                 let category = match category {
                     Category::InvalidResponse => Category::Unknown,
                     category => category,
@@ -75,7 +75,7 @@ impl Observer for Desk {
             }
             EventBody::TurnSealed => {
                 if let Some(Review { text, failure, answered, .. }) = reviews.remove(&event.conversation_id) {
-                    // Nobody waits: nobody misses it.
+                    // Fails if nobody waits any more.
                     let _ = answered.send(failure.map_or(Ok(text), Err));
                 }
             }

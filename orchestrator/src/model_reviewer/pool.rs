@@ -1,4 +1,4 @@
-//! Reviewers' conversations that can be asked again.
+//! A pool of reviewers' conversations that can be reused.
 
 use std::{
     collections::VecDeque,
@@ -9,34 +9,34 @@ use everturn_wire::ConversationId;
 
 use crate::new_id;
 
-/// Reviews in one conversation: its history grows with each.
+/// Maximum number of reviews in one conversation, as its history grows with each.
 const MAX_REVIEWS: u32 = 16;
 
-/// Conversations that are kept to be asked again.
+/// Maximum number of idle conversations.
 const MAX_IDLE: usize = 256;
 
-/// Conversations in which no review goes on, each for one conversation that is reviewed, the one used last at the end.
+/// Idle conversations, each for one reviewed conversation; the most recently used is last.
 #[derive(Default)]
 pub(super) struct Pool(Mutex<VecDeque<Idle>>);
 
 struct Idle {
-    /// The conversation that is reviewed.
+    /// The reviewed conversation.
     of: ConversationId,
     id: ConversationId,
     reviews: u32,
 }
 
 impl Pool {
-    /// A conversation for a review of a call in `of`, and the number of reviews that it had: a new one if all are in use, so
-    /// that no review waits for another.
+    /// Returns a conversation for reviewing a call in `of`, and how many reviews it has had. A new one if all are in
+    /// use, so that no review waits for another.
     pub(super) fn take(&self, of: &ConversationId) -> (ConversationId, u32) {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = idle.iter().rposition(|known| known.of == *of).and_then(|at| idle.remove(at));
         known.map_or_else(|| (new_id::conversation(), 0), |Idle { id, reviews, .. }| (id, reviews))
     }
 
-    /// Keeps a conversation that can be asked again. Returns the one to drop, if any: this one after too many reviews, or the
-    /// one that was used longest ago if there are too many.
+    /// Returns a conversation to the pool. Returns the conversation to drop, if any: this one after too many reviews,
+    /// or the least recently used one if there are too many.
     pub(super) fn give_back(
         &self,
         of: &ConversationId,

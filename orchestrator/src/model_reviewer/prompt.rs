@@ -1,4 +1,4 @@
-//! What a reviewer is told.
+//! The prompt of a reviewer.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ Answer with one JSON object and nothing else:
 {\"outcome\": \"allow\" or \"deny\", \"risk_level\": \"low\", \"medium\", \"high\" or \"critical\", \"user_authorization\": \
 \"explicit\", \"implied\" or \"none\", \"rationale\": \"one sentence for the user\"}";
 
-/// The data of one call, as JSON: no text in it can pass for an instruction of ours.
+/// The data of one call as JSON, so that no text in it can pass for an instruction of ours.
 pub(super) fn of(request: &ReviewRequest) -> String {
     json!({
         "user_said": request.said,

@@ -1,10 +1,10 @@
-//! What a reviewer's answer means. Only what it says outright is read.
+//! Parses a reviewer's answer. Nothing is inferred beyond what it says explicitly.
 
 use everturn_kernel::{Assessment, ReviewAnswer};
 use everturn_wire::{Category, Failure, Value};
 use serde::Deserialize;
 
-/// Longest text of a field that is passed on, in characters.
+/// Maximum length of a field that is passed on, in characters.
 const MAX_TEXT: usize = 500;
 
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ enum Outcome {
     Deny,
 }
 
-/// Reads a reviewer's answer: a JSON object, alone or in a code block.
+/// Parses a reviewer's answer: a JSON object, alone or in a code block.
 pub(super) fn read(text: &str) -> ReviewAnswer {
     let text = unfenced(text.trim());
     if text.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> ReviewAnswer {
     }
 }
 
-/// The content of a code block that is the whole text.
+/// The content of a code block, if it is the entire text.
 fn unfenced(text: &str) -> &str {
     let inner = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
     let inner = inner

@@ -1,4 +1,4 @@
-//! Asking again: for the last turn, or from any user message on.
+//! Retries the last turn, or answers an earlier user message again.
 
 use everturn_kernel::Prompt;
 use everturn_wire::{
@@ -14,22 +14,25 @@ use crate::{
     session::{self, Fork, NoFork, TurnSettings, TurnTask},
 };
 
-/// What is asked again: [`RetryTurn::last`] or [`RetryTurn::message`], then what differs.
+/// A request to retry the last turn or to answer a user message again: [`RetryTurn::last`] or [`RetryTurn::message`],
+/// then whatever differs from the defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RetryTurn {
-    /// The conversation's last turn; refused when another one is the last by now. Required without `seq`: then it is
-    /// repeated, and must have ended in an error or by a stop.
+    /// The conversation's last turn; refused if it is no longer the last. Required without `seq`: then this turn is
+    /// repeated, and must have ended in an error or been stopped.
     pub turn_id: Option<TurnId>,
-    /// The `seq` of a user message, which is answered again.
+    /// The `seq` of a user message to answer again.
     pub seq: Option<u64>,
-    /// With `seq`: a new text for that message; its images are kept.
+    /// With `seq`: a new text for that message. Its images are kept.
     pub text: Option<String>,
-    /// The model or route, by its id; else the conversation's last one. Later turns of the conversation use it, too.
+    /// The model or route, by its id. Default: the conversation's last one. Later turns of the conversation use it,
+    /// too.
     pub model: Option<String>,
-    /// Retry settings of the new turn alone; they go before those of its conversation.
+    /// Retry settings of the new turn only. They override those of its conversation.
     pub retry: Option<RetrySettings>,
-    /// What happens to calls that need a person's approval; else as in the turn that is repeated, or that has the message.
+    /// What happens to calls that need a person's approval. Default: as in the turn that is repeated, or that contains
+    /// the message.
     pub approvals: Option<ApprovalMode>,
 }
 
@@ -39,75 +42,75 @@ impl RetryTurn {
         Self { turn_id: Some(turn_id.into()), ..Self::default() }
     }
 
-    /// Answers the user message again that has a chunk of this `seq`.
+    /// Answers again the user message that has a chunk with this `seq`.
     pub fn message(seq: u64) -> Self {
         Self { seq: Some(seq), ..Self::default() }
     }
 
-    /// Only as long as this is the conversation's last turn.
+    /// Refuses the request unless this is still the conversation's last turn.
     #[must_use]
     pub fn after(self, turn_id: impl Into<TurnId>) -> Self {
         Self { turn_id: Some(turn_id.into()), ..self }
     }
 
-    /// With this text in place of that of the message.
+    /// Replaces the text of the message.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..self }
     }
 
-    /// With this model or route.
+    /// Sets the model or route.
     #[must_use]
     pub fn model(self, model: impl Into<String>) -> Self {
         Self { model: Some(model.into()), ..self }
     }
 
-    /// With these retry settings, for the new turn alone.
+    /// Sets retry settings for the new turn only.
     #[must_use]
     pub fn retry(self, settings: RetrySettings) -> Self {
         Self { retry: Some(settings), ..self }
     }
 
-    /// With this choice about calls that need a person's approval.
+    /// Sets what happens to calls that need a person's approval.
     #[must_use]
     pub fn approvals(self, mode: ApprovalMode) -> Self {
         Self { approvals: Some(mode), ..self }
     }
 }
 
-/// What the new turn is.
+/// How to start the new turn.
 struct Asked {
     beginning: Beginning,
     supersedes: Option<u64>,
-    /// As in the turn that it repeats, or that has the message.
+    /// The mode of the turn that is repeated, or that contains the message.
     approvals: Option<ApprovalMode>,
 }
 
 /// How the new turn begins.
 enum Beginning {
-    /// It repeats that turn over the same history.
+    /// Repeats this turn over the same history.
     Again(TurnId),
-    /// It begins with this user message.
+    /// Begins with this user message.
     Message(Prompt),
 }
 
 impl Orchestrator {
-    /// Asks again over the same history: for the conversation's last turn, when it ended in an error or was stopped. What
-    /// it said last stays for people; the model is not sent it. Returns when the new turn has begun, durably.
+    /// Repeats the conversation's last turn over the same history, if it ended in an error or was stopped. Its last
+    /// output stays visible to people, but is not sent to the model. Returns when the new turn's start is durable.
     ///
     /// # Errors
-    /// When there is no such conversation, that turn is not its last one or ended well, another one is running, or the
-    /// journal fails.
+    /// When the conversation does not exist, the turn is not its last one or ended well, another turn is running, or
+    /// the journal fails.
     pub async fn retry(&self, id: &ConversationId, turn_id: &TurnId) -> Result<Started, Error> {
         self.retry_with(id, RetryTurn::last(turn_id.clone())).await
     }
 
-    /// As [`Self::retry`], or from a user message on: that message is answered again, or replaced by another text. What
-    /// follows it stays for people; the model is sent the history up to it, then the new turn.
+    /// Like [`Self::retry`], or answers a user message again, optionally with another text. What follows the message
+    /// stays visible to people; the model receives the history up to it, then the new turn.
     ///
     /// # Errors
-    /// As [`Self::retry`], when there is no such model or route, the conversation has no such user message, a later version
-    /// replaced it, or the new text or a retry setting is no good.
+    /// As for [`Self::retry`]. Also when the model or route does not exist, the conversation has no such user message,
+    /// a later version replaced it, or the new text or a retry setting is invalid.
     pub async fn retry_with(&self, id: &ConversationId, what: RetryTurn) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         if what.approvals == Some(ApprovalMode::Unknown) {
@@ -115,7 +118,7 @@ impl Orchestrator {
         }
         let conversation = self.find(id).await?;
         conversation.settled().await;
-        // Before what is decided on is read.
+        // Taken before the reads that follow, so that a turn that begins in between is noticed.
         let vacancy = conversation.vacancy();
         let turns = self.ports.journal.metrics(id).await?;
         let Asked { beginning, supersedes, approvals } = match what.seq {
@@ -151,7 +154,7 @@ impl Orchestrator {
     }
 }
 
-/// The last turn again, and what that supersedes.
+/// Repeats the last turn, and determines what that supersedes.
 fn last(conversation: &Conversation, turns: &[TurnMetrics], what: &RetryTurn) -> Result<Asked, Error> {
     let bad = |why: &str| Error::BadRetry { why: why.to_owned() };
     let turn_id = what.turn_id.as_ref().ok_or_else(|| bad("name the turn, or a user message by its seq"))?;
@@ -175,7 +178,7 @@ fn last_turn<'t>(turns: &'t [TurnMetrics], turn_id: &TurnId) -> Result<&'t TurnM
     })
 }
 
-/// A user message again, and what that supersedes.
+/// Answers a user message again, and determines what that supersedes.
 fn fork(
     conversation: &Conversation,
     turns: &[TurnMetrics],
@@ -195,7 +198,7 @@ fn fork(
         }
         NoFork::Superseded => Error::Superseded { seq },
     })?;
-    // The turn that has the message; else the last one, which ended after it.
+    // The turn that contains the message, or else the last one, which ended after it.
     let range = |turn: &TurnMetrics| Some(turn.first_seq?..=turn.last_seq?);
     let of_message = turns.iter().find(|turn| range(turn).is_some_and(|range| range.contains(&seq)));
     let of_message = of_message.or(turns.last());

@@ -1,4 +1,4 @@
-//! What people allow and deny.
+//! Approvals of tool calls by people.
 
 use everturn_kernel::{Answer, Input};
 use everturn_wire::{ApprovalAnswer, ApprovalScope, Approvals, ConversationId, Verdict};
@@ -7,17 +7,18 @@ use tokio::sync::oneshot;
 use super::Orchestrator;
 use crate::{Error, conversation::Control};
 
-/// Longest reason that a person gives, in bytes.
+/// Maximum length of a person's reason, in bytes.
 const MAX_REASON: usize = 4 << 10;
 
-/// Longest name of a person, or of what they answer with, in bytes.
+/// Maximum length of a person's name, or of what they answered with (`via`), in bytes.
 const MAX_NAME: usize = 200;
 
 impl Orchestrator {
-    /// The tool calls of a conversation that wait for a person, and the tools that were allowed for all of it.
+    /// Returns the tool calls of a conversation that wait for a person, and the tools allowed for the whole
+    /// conversation.
     ///
     /// # Errors
-    /// When there is no such conversation, or the state store fails.
+    /// When the conversation does not exist, or the state store fails.
     pub async fn approvals(&self, id: &ConversationId) -> Result<Approvals, Error> {
         let conversation = self.find(id).await?;
         let allowed = self.ports.permissions.grants.read(id, &conversation.grants).await?;
@@ -29,11 +30,11 @@ impl Orchestrator {
         })
     }
 
-    /// Answers a request for approval. Returns when the answer is durable; says whether the call was waiting for it. A late
-    /// or second answer changes nothing.
+    /// Answers a request for approval. Returns when the answer is durable, and whether the call was waiting for it. A
+    /// late or second answer changes nothing.
     ///
     /// # Errors
-    /// When there is no such conversation, the answer is neither a yes nor a no, or it could not be saved.
+    /// When the conversation does not exist, the answer is invalid, or it could not be saved.
     pub async fn answer_approval(&self, id: &ConversationId, answer: ApprovalAnswer) -> Result<bool, Error> {
         let bad = |why: &str| Err(Error::BadAnswer { why: why.to_owned() });
         let ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via } = answer;
@@ -58,7 +59,7 @@ impl Orchestrator {
         let grants = &self.ports.permissions.grants;
         let mut is_new_grant = false;
         if whole_tool {
-            // First: a call that is allowed runs, and the next one must not ask again.
+            // Saved first: once allowed, the call runs, and the next one must not ask again.
             is_new_grant = grants.change(id, &conversation.grants, &tool, true).await?;
         }
         let (taken, is_taken) = oneshot::channel();
@@ -67,21 +68,21 @@ impl Orchestrator {
         let sent = self.send(&conversation, control);
         let answered = matches!(sent, Ok(true)) && is_taken.await.is_ok();
         if !answered && is_new_grant {
-            // It went with an answer that did not count.
+            // Undo the grant: its answer did not take effect.
             grants.change(id, &conversation.grants, &tool, false).await?;
         }
         if sent? && !answered {
-            // Another answer was quicker, unless it could not be saved.
+            // Either another answer came first, or this one could not be saved.
             conversation.check_kept()?;
         }
         Ok(answered)
     }
 
-    /// Asks again before each call of a tool that was allowed for the conversation. Durable when it returns; says whether it
-    /// was allowed until now.
+    /// Revokes a tool's grant for the conversation: its calls need approval again. Durable when it returns. Returns
+    /// whether the tool was allowed until now.
     ///
     /// # Errors
-    /// When there is no such conversation, or the state store fails.
+    /// When the conversation does not exist, or the state store fails.
     pub async fn revoke_tool(&self, id: &ConversationId, tool: &str) -> Result<bool, Error> {
         let conversation = self.find(id).await?;
         Ok(self.ports.permissions.grants.change(id, &conversation.grants, tool, false).await?)

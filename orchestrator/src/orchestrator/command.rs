@@ -41,7 +41,7 @@ impl Orchestrator {
             let why = format!("its messageId must have 1 to {MAX_MESSAGE_ID} bytes");
             return Err(Error::BadMessage { why });
         }
-        // A client takes them out of a path, so that no call could cancel the message.
+        // Clients remove these segments from URL paths, so no request could cancel the message.
         if matches!(message_id.as_str(), "." | "..") {
             return Err(Error::BadMessage { why: "its messageId must not be . or ..".to_owned() });
         }
@@ -51,7 +51,7 @@ impl Orchestrator {
                 break false;
             }
             match self.begin(&conversation, start.clone()).await {
-                // Another turn was quicker: the message waits behind it. Or a conversation is not closed yet.
+                // Another turn began first, so the message waits behind it; or the conversation is still closing.
                 Err(Error::Busy { .. }) => {}
                 begun => break begun.map(|_| true)?,
             }
@@ -75,7 +75,7 @@ impl Orchestrator {
             let (taken, answer) = oneshot::channel();
             let input = Input::Unsteer { message_id: message_id.to_owned() };
             let sent = self.send(&conversation, Control { taken: Some(taken), ..Control::from(input) })?;
-            // Not answered when the message was said meanwhile.
+            // No answer if the message was taken up meanwhile.
             cancelled = sent && answer.await.is_ok();
         }
         let queue = conversation.state().live.queue.clone();
@@ -137,7 +137,8 @@ impl Orchestrator {
             if self.send(&conversation, Control { closes: true, ..Control::from(Input::Abort) })? {
                 return Ok(true);
             }
-            // Unless a turn was quicker. In a task of its own: who asked may leave, the writer's place is given back.
+            // Fails if a turn began first. Closing runs in its own task, so that the seat is released even if this
+            // future is dropped.
             let seated = match conversation.claim() {
                 Ok(seated) => seated,
                 Err(Error::Busy { .. }) => continue,
@@ -163,7 +164,7 @@ impl Orchestrator {
         let sent = self.send(conversation, Control { taken: Some(taken), ..Control::from(input) })?;
         let taken = sent && answer.await.is_ok();
         if sent && !taken {
-            // Or it was not saved.
+            // Perhaps it could not be saved.
             conversation.check_kept()?;
         }
         Ok(taken)

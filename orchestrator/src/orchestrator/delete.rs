@@ -12,11 +12,12 @@ use crate::{
     session::Ports,
 };
 
-/// Longest title, in characters.
+/// Maximum length of a title, in characters.
 const MAX_TITLE: usize = 200;
 
 impl Orchestrator {
-    /// Gives a conversation another title, durably, whether a turn runs or not. Returns the title without surrounding spaces.
+    /// Renames a conversation, durably, whether or not a turn is running. Returns the title without surrounding
+    /// whitespace.
     ///
     /// # Errors
     /// When the conversation does not exist, the title is invalid, or the journal fails.
@@ -38,22 +39,23 @@ impl Orchestrator {
     /// messages are dropped. Returns whether a turn was running.
     ///
     /// # Errors
-    /// When the conversation does not exist, or the journal fails: then it is still there, but its turn is over.
+    /// When the conversation does not exist, or the journal fails. In the latter case the conversation remains, but its
+    /// turn has ended.
     pub async fn delete(&self, id: &ConversationId) -> Result<bool, Error> {
         let conversation = self.registry.get(id).await?;
         let (seated, aborted) = self.stop_and_claim(&conversation).await?;
-        // In a task of its own: who asked may leave.
+        // In its own task, so that it completes even if this future is dropped.
         let deleted = tokio::spawn(remove(self.ports.clone(), seated)).await;
         deleted.map_err(|_| Error::Broken { id: id.clone() })??;
         Ok(aborted)
     }
 
-    /// Stops whatever runs and takes the seat, so that nothing begins any more.
+    /// Stops the running turn and claims the seat, so that no turn can begin.
     async fn stop_and_claim(&self, conversation: &Arc<Conversation>) -> Result<(Seated, bool), Error> {
         let mut aborted = false;
         loop {
             let mut left = pin!(conversation.grew.notified());
-            // Listens before it looks, so that nothing falls in between.
+            // Register before checking, so that no notification is missed.
             left.as_mut().enable();
             match conversation.claim() {
                 Ok(seated) => return Ok((seated, aborted)),
@@ -62,9 +64,9 @@ impl Orchestrator {
             }
             match self.send(conversation, Control { closes: true, ..Control::from(Input::Abort) }) {
                 Ok(true) => aborted = true,
-                // It has left meanwhile.
+                // The session has ended meanwhile.
                 Ok(false) => continue,
-                // Many commands wait, this one perhaps among them.
+                // The inbox is full; it may already contain this command.
                 Err(Error::Busy { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -80,7 +82,7 @@ async fn remove(ports: Arc<Ports>, seated: Seated) -> Result<(), Error> {
     ports.permissions.grants.forget(id, &conversation.grants).await?;
     ports.journal.remove(id).await?;
     seated.delete();
-    // Whoever lists conversations looks again.
+    // Makes clients refresh their conversation lists.
     ports.status.tell(id, ConversationStatus::Closed);
     Ok(())
 }

@@ -14,8 +14,8 @@ impl Orchestrator {
     /// them. Then every subscription delivers its remaining events and ends with [`crate::Error::ShuttingDown`]. Queries keep
     /// working.
     ///
-    /// Running turns accept commands until then. Returns when everything is saved; after the grace period that depends on the
-    /// journal. Dropping the future does not cancel the shutdown.
+    /// Running turns accept commands until then. Returns when everything is saved; how long that takes after the grace
+    /// period depends on the journal. Dropping the future does not cancel the shutdown.
     pub async fn shutdown(&self, grace: Duration) {
         let shutdown = &self.ports.shutdown;
         shutdown.enter(Stage::Draining);
@@ -34,14 +34,14 @@ impl Orchestrator {
         }
     }
 
-    /// Saves nothing from now on, for a process that is about to end without a [`shutdown`](Self::shutdown): its turns are
-    /// left as after a crash. Without this, tasks end in any order as the runtime goes, and a turn that sees its connection
-    /// close could still be sealed with that failure. Calls that wait for a save do not return.
+    /// Stops saving, for a process that is about to end without a [`shutdown`](Self::shutdown): its turns are left as
+    /// after a crash. Without this, tasks end in any order as the runtime shuts down, and a turn that sees its
+    /// connection close could still be sealed with that failure. Calls that wait for a save never return.
     pub fn abandon(&self) {
         self.ports.shutdown.enter(Stage::Abandoned);
     }
 
-    /// Completes when [`shutdown`](Self::shutdown) has: transports then close their connections.
+    /// Completes after [`shutdown`](Self::shutdown) does; transports then close their connections.
     pub async fn down(&self) {
         self.ports.shutdown.down().await;
     }
@@ -49,7 +49,7 @@ impl Orchestrator {
     /// Makes every running turn save itself and check whether to stop.
     fn checkpoint(&self) {
         for conversation in self.registry.all() {
-            // One without a turn has nothing to save; one whose inbox is full looks up anyway.
+            // Errors are ignored: without a turn there is nothing to save, and a turn with a full inbox checks anyway.
             let _ = conversation.send(Control::from(Input::Checkpoint), false);
         }
     }

@@ -45,8 +45,8 @@ impl Orchestrator {
         Ok(Subscription::new(conversation, source, from, extensions))
     }
 
-    /// Returns a window of a conversation's history with the figures of the sealed turns in it, and whether more follows a
-    /// window of the oldest chunks.
+    /// Returns a window of a conversation's history with the figures of the sealed turns in it, and, for a window of
+    /// the oldest chunks, whether more follow.
     ///
     /// # Errors
     /// When the conversation does not exist, or the journal fails.
@@ -66,7 +66,7 @@ impl Orchestrator {
                 .zip(turn.last_seq)
                 .is_some_and(|(first, last)| first <= latest_seq && last >= first_seq)
         });
-        // Read by themselves where somebody wants them.
+        // Available through separate queries.
         for turn in &mut turns {
             turn.failed_attempts = None;
             turn.final_report.iter_mut().for_each(|report| report.report = None);
@@ -127,7 +127,7 @@ impl Orchestrator {
     /// When the conversation or turn does not exist, or the journal fails.
     pub async fn turn(&self, id: &ConversationId, turn_id: &TurnId) -> Result<TurnMetrics, Error> {
         self.registry.check(id).await?;
-        // Before the sealed ones are read: it may become one of them in between.
+        // Read before the sealed turns: it may be sealed in between.
         let running = self.ports.journal.load(id).await?.and_then(|stored| stored.turn);
         let runs = running.is_some_and(|record| record.snapshot.id() == turn_id);
         let sealed = self.ports.journal.metrics(id).await?;
@@ -150,7 +150,7 @@ impl Orchestrator {
         let conversation = self.registry.get(id).await?;
         let journal = &*self.ports.journal;
         let running = conversation.state().live.running.as_ref().map(|turn| turn.from);
-        // Before the sealed ones are read: it may become one of them in between.
+        // Read before the sealed turns: it may be sealed in between.
         let running = match running {
             Some(from) => Attempts::read(journal, id, from).await?.ended_by(None),
             None => Vec::new(),
@@ -192,7 +192,8 @@ impl Orchestrator {
         Ok((list.collect(), next))
     }
 
-    /// When the waits of these conversations' running turns end, in epoch milliseconds; without those that do not wait.
+    /// Returns when the waits of these conversations' running turns end, in epoch milliseconds. Omits those that do not
+    /// wait.
     fn waits<'i>(&self, ids: impl Iterator<Item = &'i ConversationId>) -> HashMap<ConversationId, u64> {
         let (mut waits, mut parked) = (HashMap::new(), HashSet::new());
         for id in ids {
@@ -207,7 +208,8 @@ impl Orchestrator {
                 }
             }
         }
-        // What is not in memory is parked, and the timers know until when: reading the journal would cost a query for each.
+        // Conversations that are not in memory are parked, and the timers know until when; the journal would need a
+        // query for each.
         waits.extend(self.ports.timers.wakes_of(parked).into_iter().map(|(id, at)| (id, at.0)));
         waits
     }
@@ -217,7 +219,7 @@ impl Orchestrator {
         self.ports.models.ids()
     }
 
-    /// Returns all targets in the order in which they were added, each with its current problem, if any: of several failures
+    /// Returns all targets in the order in which they were added, each with its current problem, if any; of several,
     /// the one that lasts longest.
     pub fn targets(&self) -> Vec<TargetState> {
         let (now, health) = (self.ports.clock.now(), self.ports.health.copy());

@@ -1,6 +1,6 @@
-//! Idempotency keys: a request that is sent again finds the turn that it began.
+//! Idempotency keys: a repeated request finds the turn that it started.
 //!
-//! The turn's id is made of the key and of what was asked, so nothing else has to be kept to know either.
+//! The turn id is derived from the key and the content of the request, so neither needs to be stored elsewhere.
 
 use everturn_wire::{ConversationId, TurnId};
 use serde::Serialize;
@@ -9,10 +9,10 @@ use sha2::{Digest as _, Sha256};
 use super::StartTurn;
 use crate::Error;
 
-/// Longest key, in bytes.
+/// Maximum length of a key, in bytes.
 const MAX_KEY: usize = 255;
 
-/// A key together with what was asked with it.
+/// Digests of a key and of the content of its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RequestKey {
     key: String,
@@ -20,10 +20,10 @@ pub(super) struct RequestKey {
 }
 
 impl RequestKey {
-    /// The key of a request, if it has one.
+    /// Returns the key of a request, if it has one.
     ///
     /// # Errors
-    /// When the key cannot be used.
+    /// When the key is invalid.
     pub(super) fn of(start: &StartTurn) -> Result<Option<Self>, Error> {
         let Some(key) = &start.idempotency_key else { return Ok(None) };
         if key.is_empty() || key.len() > MAX_KEY || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -38,25 +38,25 @@ impl RequestKey {
         Ok(Some(Self { key: digest(key), content: digest(&content) }))
     }
 
-    /// The id of the turn that the request begins.
+    /// Returns the id of the turn that the request starts.
     pub(super) fn turn_id(&self) -> TurnId {
         format!("key-{}-{}", self.key, self.content).into()
     }
 
-    /// Whether a turn was begun with this key, whatever was asked.
+    /// Whether this key started the turn, whatever the content of the request.
     pub(super) fn began(&self, turn: &TurnId) -> bool {
         let rest = turn.as_str().strip_prefix("key-").and_then(|rest| rest.strip_prefix(self.key.as_str()));
         rest.is_some_and(|rest| rest.starts_with('-'))
     }
 
-    /// The conversations that requests with this key begin which name none: lasting, and ephemeral.
+    /// Returns the ids of the conversations that this key creates if its request names none: permanent, and ephemeral.
     pub(super) fn conversations(&self) -> [ConversationId; 2] {
         let lasting = format!("key-{}", self.key);
         [lasting.clone(), format!("{}{lasting}", ConversationId::EPHEMERAL)].map(Into::into)
     }
 }
 
-/// 128 bits of it.
+/// Returns the first 128 bits of the value's SHA-256, as hex.
 fn digest(value: &(impl Serialize + ?Sized)) -> String {
     let json = serde_json::to_vec(value).unwrap_or_default();
     Sha256::digest(json).iter().take(16).map(|byte| format!("{byte:02x}")).collect()

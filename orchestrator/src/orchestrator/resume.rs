@@ -23,8 +23,8 @@ impl Orchestrator {
         Ok(count)
     }
 
-    /// Reads what an earlier process knew of targets and their limits, and its retry settings, and resumes no turn. For a
-    /// process that shares the journal with others, one after the other, and resumes single conversations with
+    /// Restores what an earlier process knew about targets and their limits, and its retry settings, without resuming
+    /// turns. For a process that shares the journal with others, one at a time, and resumes single conversations with
     /// [`resume_one`](Self::resume_one). Call it once, before anything else; [`resume`](Self::resume) includes it.
     ///
     /// # Errors
@@ -37,8 +37,8 @@ impl Orchestrator {
         Ok(self.ports.retry.read().await?)
     }
 
-    /// Resumes the turn of this conversation alone, as [`resume`](Self::resume) does. Returns whether it has an unsealed
-    /// one.
+    /// Resumes only the turn of this conversation, as [`resume`](Self::resume) does. Returns whether it has an unsealed
+    /// turn.
     ///
     /// # Errors
     /// When the journal fails.
@@ -62,8 +62,8 @@ impl Orchestrator {
         self.ports.timers.wake_all(unsealed.into_iter().filter_map(due).collect());
     }
 
-    /// A conversation that exists, to be told something. Its unsealed turn goes on, unless it waits: who only looks has
-    /// it from the registry.
+    /// Returns an existing conversation, to send it a command. Its unsealed turn continues, unless it is waiting.
+    /// Queries use the registry instead.
     pub(super) async fn find(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
         let conversation = self.registry.get(id).await?;
         session::go_on_if_due(&self.ports, &conversation)?;

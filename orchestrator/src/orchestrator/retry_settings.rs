@@ -1,4 +1,4 @@
-//! Retry settings: read and changed at run time.
+//! Reading and changing retry settings at run time.
 
 use std::sync::Arc;
 
@@ -17,10 +17,11 @@ use crate::{
 };
 
 impl Orchestrator {
-    /// The retry settings of a conversation, or the global ones: what is set, and what the next turn begins with.
+    /// Returns the retry settings of a conversation, or the global ones: those that are set, and the effective ones of
+    /// the next turn.
     ///
     /// # Errors
-    /// When there is no such conversation, or the journal fails.
+    /// When the conversation does not exist, or the journal fails.
     pub async fn retry_settings(&self, id: Option<&ConversationId>) -> Result<RetrySettingsState, Error> {
         let conversation = match id {
             Some(id) => Some(self.registry.get(id).await?),
@@ -29,36 +30,37 @@ impl Orchestrator {
         self.state_of(conversation.as_deref())
     }
 
-    /// Changes the retry settings of a conversation, or the global ones. Durable when it returns. The next turns begin with
-    /// them; a turn that runs keeps its schedule.
+    /// Changes the retry settings of a conversation, or the global ones. Durable when it returns. They apply to turns
+    /// that begin afterwards; a running turn keeps its schedule.
     ///
-    /// `enabled` holds for turns that run, too, unless their message set it. Turned off for a conversation, its turn ends if
-    /// it waits for a retry; turned off globally, waits under way go on, and end with the last attempt.
+    /// `enabled` also applies to running turns, unless their message set it. Turning it off for a conversation ends its
+    /// turn if it is waiting for a retry. Turning it off globally does not interrupt waits: one last attempt follows
+    /// each.
     ///
     /// # Errors
-    /// When there is no such conversation, a setting is out of its range or has no effect, or the store fails. Then nothing
-    /// is changed.
+    /// When the conversation does not exist, a setting is out of range or has no effect, or the store fails. Then
+    /// nothing changes.
     pub async fn change_retry_settings(
         &self,
         id: Option<&ConversationId>,
         patch: &RetryPatch,
     ) -> Result<RetrySettingsState, Error> {
         let (here, id, patch) = (self.clone(), id.cloned(), patch.clone());
-        // In a task of its own: who asked may leave, and what is kept must be what holds.
+        // In its own task: the stored and the active settings must agree even if this future is dropped.
         let changed = tokio::spawn(async move { here.change(id.as_ref(), &patch).await }).await;
         let broke = |_| crate::JournalError::Storage("the change of retry settings broke off".to_owned());
         changed.map_err(broke)?
     }
 
-    /// Turns automatic retries on or off, for one conversation or for all: as [`Self::change_retry_settings`] does.
+    /// Turns automatic retries on or off, for one conversation or globally, as [`Self::change_retry_settings`] does.
     ///
     /// # Errors
-    /// When there is no such conversation, or the store fails.
+    /// When the conversation does not exist, or the store fails.
     pub async fn set_auto_retry(&self, id: Option<&ConversationId>, enabled: bool) -> Result<(), Error> {
         self.change_retry_settings(id, &RetryPatch::enabled(enabled)).await.map(drop)
     }
 
-    /// Told of every change of retry settings from now on. A listener that falls far behind misses some.
+    /// Subscribes to changes of retry settings. A receiver that falls far behind misses some.
     pub fn retry_settings_changes(&self) -> broadcast::Receiver<Arc<RetrySettingsState>> {
         self.ports.retry.changes.subscribe()
     }
@@ -89,7 +91,7 @@ impl Orchestrator {
             && conversation.waits_for_retry()
         {
             let control = Control { by_switch: true, ..Control::from(Input::AbortRetry) };
-            // The settings are changed all the same.
+            // The settings are changed nevertheless.
             if let Err(error) = self.send(conversation, control) {
                 tracing::warn!(conversation = %conversation.id, %error, "a wait could not be ended");
             }
@@ -98,7 +100,7 @@ impl Orchestrator {
         Ok(state)
     }
 
-    /// The settings after a change, if they can be used. What was set already is not checked again.
+    /// Returns the settings after a change, if they are valid. Settings that are already set are not checked again.
     fn changed(
         &self,
         conversation: Option<&Conversation>,
@@ -123,7 +125,7 @@ impl Orchestrator {
         Ok(RetrySettingsState { conversation_id, set: Box::new(set), effective: Box::new(effective) })
     }
 
-    /// What this scope comes to with these settings.
+    /// Returns the effective settings of this scope if it has these settings.
     fn effective(
         &self,
         conversation: Option<&Conversation>,
@@ -137,7 +139,7 @@ impl Orchestrator {
         let global = ports.retry.global.get();
         let set = Set { message: None, conversation: Some(set), global: global.as_deref() };
         let last_model = conversation.state().record.head.model.clone();
-        // Without any model there is none to ask, and the settings can still be read.
+        // The settings can be read even if no model is configured.
         let model = ports.models.choose(None, last_model.as_deref()).ok();
         Ok(set.on(&model.as_ref().map_or_else(|| ports.plain_base(), |model| ports.base(model))))
     }
@@ -156,8 +158,7 @@ impl Orchestrator {
         retry.fallback_chains.as_ref().map_or(Ok(()), |chains| self.check_chains(chains))
     }
 
-    /// Checks that the names in fallback chains are those of models or routes, and that no chain leads back to where it
-    /// began.
+    /// Checks that fallback chains name models or routes that exist, and that no chain leads back to its start.
     fn check_chains(&self, chains: &FallbackChains) -> Result<(), Error> {
         let models = &self.ports.models;
         let wrong = |why: String| Err(InvalidRetrySettings(why).into());
@@ -182,7 +183,7 @@ impl Orchestrator {
     }
 }
 
-/// Whether it sets anything but whether failures are retried.
+/// Whether the patch sets anything besides `enabled`.
 fn has_figures(patch: &RetryPatch) -> bool {
     let others = RetryPatch { enabled: None, ..patch.clone() };
     let sets = |patch: &RetryPatch| !patch.applied_to(&RetrySettings::default()).is_empty();

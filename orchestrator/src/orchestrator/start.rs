@@ -15,18 +15,18 @@ use crate::{
     session::{self, TurnSettings, TurnTask, standing},
 };
 
-/// Most tools that a request may bring, and their longest form, in bytes of JSON.
+/// Maximum number of tools in a request, and their maximum total size, in bytes of JSON.
 const MAX_TOOLS: usize = 128;
 const MAX_TOOLS_BYTES: usize = 512 << 10;
-/// Longest name of a tool: no API takes longer ones.
+/// Maximum length of a tool's name: no API accepts longer ones.
 const MAX_TOOL_NAME: usize = 64;
-/// Most texts at which a model stops, and the longest of them, in bytes.
+/// Maximum number of stop sequences, and the maximum length of each, in bytes.
 const MAX_STOPS: usize = 16;
 const MAX_STOP: usize = 1024;
-/// Events that are read at a time where the beginning of a turn is looked for.
+/// Number of events to read at a time when searching for the start of a turn.
 const EVENTS: usize = 512;
 
-/// What a request asks for, checked.
+/// A validated request.
 struct Checked {
     start: StartTurn,
     given: Option<GivenHistory>,
@@ -34,12 +34,12 @@ struct Checked {
 }
 
 impl Orchestrator {
-    /// Starts a turn. Returns when it has begun, durably; it goes on by itself. With an idempotency key that began a turn
-    /// before, that turn is returned, wherever it stands.
+    /// Starts a turn. Returns when its start is durable; the turn then runs by itself. If the idempotency key has
+    /// already started a turn, returns that turn, whatever its state.
     ///
     /// # Errors
-    /// When the request or the model is no good, a turn is running in the conversation, the key was used for something else,
-    /// or the journal fails.
+    /// When the request or the model is invalid, a turn is running in the conversation, the key was used for another
+    /// request, or the journal fails.
     pub async fn start(&self, start: StartTurn) -> Result<Started, Error> {
         let given = start.history.as_deref().map(GivenHistory::read).transpose()?;
         check(&start)?;
@@ -51,7 +51,7 @@ impl Orchestrator {
         let Some(key) = key else {
             return self.start_in(&id, Checked { start, given, turn_id: new_id::turn() }).await;
         };
-        // In a task of its own: who asked may leave, and whoever asks again waits until it is known what became of it.
+        // In its own task: it completes even if this future is dropped, and a repeated request waits for its outcome.
         let this = self.clone();
         let starting = async move {
             let others = key.conversations().into_iter().filter(|_| start.conversation_id.is_none());
@@ -73,7 +73,7 @@ impl Orchestrator {
 
     async fn start_in(&self, id: &ConversationId, checked: Checked) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
-        // An unknown model makes no conversation.
+        // Checked first, so that an unknown model does not create a conversation.
         let model = self.ports.models.choose(checked.start.model.as_deref(), None)?;
         self.ports.models.check_parameters(&model, &checked.start.parameters)?;
         let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
@@ -109,7 +109,7 @@ impl Orchestrator {
             settings.definition.final_report = Some(Arc::new(report.clone()));
         }
         if let Some(scope) = scope(&start, given.as_ref()) {
-            // Of a route or a fallback chain, each of its targets.
+            // Checks every target of a route or fallback chain.
             self.ports.models.check_parameters(&settings.model, &scope.parameters)?;
             settings.bring(Arc::new(scope));
             check_choice(&settings, &start)?;
@@ -118,7 +118,7 @@ impl Orchestrator {
         let (started, begun) = oneshot::channel();
         let job = match given {
             Some(given) => {
-                // Only who has the seat adds to the history.
+                // Read after claiming the seat: only its holder adds to the history.
                 let chunks = conversation.state().record.chunks.clone();
                 let opening = given.over(&standing(&chunks, None));
                 settings.definition.supersedes = opening.supersedes;
@@ -137,7 +137,7 @@ impl Orchestrator {
         }
     }
 
-    /// The turn of that conversation which was begun with this key.
+    /// Returns the turn of the conversation that was started with this key.
     async fn begun_with(&self, id: &ConversationId, key: &RequestKey) -> Result<Option<Started>, Error> {
         let journal = &self.ports.journal;
         let Some(stored) = journal.load(id).await? else { return Ok(None) };
@@ -167,7 +167,7 @@ impl Orchestrator {
         Ok(Some(Started { conversation_id: id.clone(), turn_id, from, is_new: false }))
     }
 
-    /// Where the first event of a turn begins, if it is still kept.
+    /// Returns the position of a turn's first event, if it is still kept.
     async fn first_event(&self, id: &ConversationId, turn_id: &TurnId) -> Result<Option<Cursor>, Error> {
         let mut after = Cursor::default();
         loop {
@@ -184,8 +184,8 @@ impl Orchestrator {
         }
     }
 
-    /// Removes ephemeral conversations whose last turn ended longer ago than they are kept, and returns how many there were.
-    /// To be called now and then.
+    /// Removes ephemeral conversations whose last turn ended longer ago than
+    /// [`Builder::keep_ephemeral`](crate::Builder::keep_ephemeral). Returns their number. Call it periodically.
     ///
     /// # Errors
     /// When the journal fails.
@@ -196,7 +196,7 @@ impl Orchestrator {
     }
 }
 
-/// The conversation that a turn is started in.
+/// Returns the id of the conversation in which to start the turn.
 fn conversation(start: &StartTurn, key: Option<&RequestKey>) -> Result<ConversationId, Error> {
     match (&start.conversation_id, start.ephemeral) {
         (Some(id), ephemeral) => {
@@ -216,7 +216,7 @@ fn conversation(start: &StartTurn, key: Option<&RequestKey>) -> Result<Conversat
     }
 }
 
-/// What the request brings with it, if anything.
+/// Returns the parameters, tools and system prompt of the request, if it has any.
 fn scope(start: &StartTurn, given: Option<&GivenHistory>) -> Option<RequestScope> {
     let scope = RequestScope {
         parameters: Arc::new(start.parameters.clone()),
@@ -273,7 +273,7 @@ fn bad_tools(tools: &[CallerTool]) -> Option<String> {
     })
 }
 
-/// A demand that no tool can meet is refused.
+/// Refuses a `toolChoice` that no tool can satisfy.
 fn check_choice(settings: &TurnSettings, start: &StartTurn) -> Result<(), Error> {
     let why = match &start.parameters.tool_choice {
         Some(ToolChoice::Tool { name }) if !settings.tools.names().any(|known| known == name) => {

@@ -1,4 +1,4 @@
-//! What the timer has go on.
+//! Resumes turns for the timer.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -14,12 +14,12 @@ use crate::{
     timer::{Wakes, Woken},
 };
 
-/// Finds conversations for the timer and has their turns go on, for as long as there is an orchestrator.
+/// Finds conversations for the timer and resumes their turns, as long as the orchestrator exists.
 #[derive(Clone, Default)]
 pub(super) struct Waker(Arc<OnceLock<(Weak<Registry>, Weak<Ports>)>>);
 
 impl Waker {
-    /// To be called once, before anyone is to be woken.
+    /// Sets the orchestrator's parts. Call it once, before the first wake-up.
     pub(super) fn set(&self, registry: &Arc<Registry>, ports: &Arc<Ports>) {
         let _ = self.0.set((Arc::downgrade(registry), Arc::downgrade(ports)));
     }
@@ -44,7 +44,7 @@ impl Wakes for Waker {
         });
         match found {
             Ok(conversation) => {
-                // Too early: the journal failed as it was taken up, and its wait goes on.
+                // Too early: the journal failed when the turn was resumed, and its wait continues.
                 let wait = conversation.parked().filter(|wait| wait.lasts(ports.clock.now()));
                 wait.and_then(Wait::due_at).map_or(Woken::Done, Woken::Early)
             }
@@ -52,9 +52,9 @@ impl Wakes for Waker {
                 tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
                 Woken::NotYet
             }
-            // It was deleted, or never saved.
+            // The conversation was deleted, or never saved.
             Err(Error::UnknownConversation { .. }) => Woken::Done,
-            // Another version of this program must go on with it.
+            // Only another version of this program can continue the turn.
             Err(error) => {
                 tracing::error!(conversation = %id, %error, "a parked turn cannot be woken");
                 Woken::Done

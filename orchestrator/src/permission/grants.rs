@@ -1,4 +1,4 @@
-//! Grants: tools that a person allowed for a whole conversation.
+//! Grants: tools that a person allowed for an entire conversation.
 
 use std::{
     collections::BTreeSet,
@@ -10,15 +10,15 @@ use tokio::sync::Mutex;
 
 use crate::{JournalError, MemoryState, StateStore};
 
-/// The most tools that can be allowed for a conversation.
+/// Maximum number of grants per conversation.
 pub(crate) const MAX_GRANTS: usize = 1_000;
 
 /// The tools that a person allowed for one conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
-    /// `None` = not read yet: nothing is allowed.
+    /// `None` = not read yet; nothing is allowed.
     tools: RwLock<Option<BTreeSet<String>>>,
-    /// Held while they are read or changed.
+    /// Held while grants are read or changed.
     changing: Mutex<()>,
 }
 
@@ -41,7 +41,7 @@ impl Grants {
     }
 }
 
-/// Where grants are kept.
+/// Storage of grants.
 pub(crate) struct GrantStore(Arc<dyn StateStore>);
 
 impl Default for GrantStore {
@@ -55,7 +55,7 @@ impl GrantStore {
         Self(store)
     }
 
-    /// The tools that were allowed for a conversation, in alphabetical order. Read once.
+    /// The granted tools of a conversation, in alphabetical order. Read from the store once.
     ///
     /// # Errors
     /// When the store fails.
@@ -73,10 +73,10 @@ impl GrantStore {
         Ok(grants.tools())
     }
 
-    /// Allows a tool, or no longer. Durable when it returns; says whether that changed anything.
+    /// Grants or revokes a tool. Durable when it returns; returns whether anything changed.
     ///
     /// # Errors
-    /// When the store fails, or the conversation has too many; then it is as it was.
+    /// When the store fails, or the conversation has too many grants; then nothing changes.
     pub(crate) async fn change(
         &self,
         id: &ConversationId,
@@ -104,7 +104,7 @@ impl GrantStore {
         Ok(true)
     }
 
-    /// Forgets all of a conversation's.
+    /// Removes all grants of a conversation.
     ///
     /// # Errors
     /// When the store fails.
@@ -117,7 +117,7 @@ impl GrantStore {
 
     async fn stored(&self, id: &ConversationId) -> Result<BTreeSet<String>, JournalError> {
         let Some(json) = self.0.read(&name_of(id)).await? else { return Ok(BTreeSet::new()) };
-        // Of another version, or damaged: people are asked again.
+        // Written by another version, or damaged: people are asked again.
         let read = serde_json::from_str(&json);
         let read = read
             .inspect_err(|error| tracing::warn!(conversation = %id, %error, "allowed tools cannot be read"));
@@ -125,7 +125,7 @@ impl GrantStore {
     }
 }
 
-/// The name of a conversation's document: it goes with the conversation.
+/// The name of a conversation's document; the document is deleted with the conversation.
 fn name_of(id: &ConversationId) -> String {
     format!("conversation/{id}/allowed-tools")
 }

@@ -2,19 +2,19 @@
 
 use crate::tool::Policy;
 
-/// The policies of tools, by name or pattern. The most specific rule for a name holds: its own name, else the pattern with
-/// the most characters beside `*`, else the stricter of two.
+/// The policies of tools, by name or pattern. The most specific rule for a name applies: its exact name, else the
+/// pattern with the most characters other than `*`; of two equally specific patterns, the stricter policy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules(Vec<(String, Policy)>);
 
 impl Rules {
-    /// Adds a rule. In a pattern `*` stands for any number of characters. One for the same pattern is replaced.
+    /// Adds a rule, replacing one for the same pattern. In a pattern, `*` matches any number of characters.
     pub(crate) fn add(&mut self, pattern: String, policy: Policy) {
         self.0.retain(|(known, _)| *known != pattern);
         self.0.push((pattern, policy));
     }
 
-    /// The policy for a tool, if a rule names it.
+    /// The policy for a tool, if a rule matches its name.
     pub(crate) fn policy(&self, name: &str) -> Option<Policy> {
         let rules = self.0.iter().filter(|(pattern, _)| matches(pattern, name));
         let rank = |pattern: &str, policy: Policy| {
@@ -33,8 +33,8 @@ fn strictness(policy: Policy) -> u8 {
     }
 }
 
-/// Whether a name fits a pattern in which `*` stands for any number of characters. Linear in both but for the number of
-/// stars.
+/// Whether a name matches a pattern in which `*` matches any number of characters. Linear in both, except for the
+/// number of stars.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(first) else { return false };
@@ -92,7 +92,7 @@ mod tests {
             ("fs__read", Policy::Ask),
             ("shell", Policy::Deny),
             ("a__x", Policy::Allow),
-            // Two of the same length: the stricter one.
+            // Two of the same length: the stricter one applies.
             ("fs__x", Policy::Ask),
         ] {
             assert_eq!(rules.policy(name), Some(policy), "{name}");

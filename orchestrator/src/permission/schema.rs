@@ -1,4 +1,4 @@
-//! Arguments that fit the schema of their tool: the only module that knows the validator.
+//! Checks arguments against the schema of their tool. The only module that knows the validator.
 
 use std::{
     collections::HashMap,
@@ -9,20 +9,20 @@ use everturn_kernel::ToolSpec;
 use everturn_wire::Value;
 use jsonschema::Validator;
 
-/// Violations that are told of one call.
+/// Maximum number of violations reported for a call.
 const MAX_TOLD: usize = 5;
 
-/// Longest text of one violation, in characters: it may quote the arguments.
+/// Maximum length of a violation's text, in characters; it may quote the arguments.
 const MAX_TEXT: usize = 200;
 
-/// Compiled schemas, by the name of their tool. Bounded by the number of tools.
+/// Compiled schemas by tool name. Bounded by the number of tools.
 #[derive(Default)]
 pub(crate) struct Schemas(Mutex<HashMap<String, Compiled>>);
 
 struct Compiled {
-    /// What was compiled: the tools of a server may change.
+    /// The source of the compiled schema, as a server may change its tools.
     schema: Value,
-    /// `None` = it cannot be used, which was logged; nothing is checked then.
+    /// `None` = the schema cannot be used; this was logged, and arguments are not checked.
     validator: Option<Arc<Validator>>,
 }
 
@@ -30,7 +30,7 @@ impl Schemas {
     /// Checks arguments against the schema of a tool.
     ///
     /// # Errors
-    /// What does not fit, in words for the model.
+    /// What does not fit, worded for the model.
     pub(crate) fn validate(&self, spec: &ToolSpec, input: &Value) -> Result<(), String> {
         let Some(validator) = self.validator(spec) else { return Ok(()) };
         let told: Vec<String> =
@@ -45,7 +45,7 @@ impl Schemas {
     /// Checks a schema.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// Why the schema cannot be used.
     pub(crate) fn check(schema: &Value) -> Result<(), String> {
         compile(schema).map(drop)
     }
@@ -70,10 +70,10 @@ impl Schemas {
     }
 }
 
-/// Nothing outside of the schema is read: a reference to a file or an address is an error.
+/// Compiles a schema. It may not refer to anything outside itself: references to files or addresses are errors.
 fn compile(schema: &Value) -> Result<Arc<Validator>, String> {
     let mut schema = schema.clone();
-    // A dialect that the validator does not know would refuse the whole schema.
+    // The validator would reject the whole schema for an unknown dialect.
     if let Some(fields) = schema.as_object_mut()
         && fields.get("$schema").is_some_and(|dialect| !is_known(dialect))
     {

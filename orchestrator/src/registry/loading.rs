@@ -1,4 +1,4 @@
-//! Who loads a conversation.
+//! Exclusive access for loading a conversation.
 
 use std::{
     collections::HashMap,
@@ -10,12 +10,12 @@ use tokio::sync::OwnedMutexGuard;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// One load at a time for each conversation, so that none is in memory twice. Loads of different ones do not wait for
-/// each other.
+/// Allows one load at a time per conversation, so that none is in memory twice. Loads of different conversations do not
+/// wait for each other.
 #[derive(Default)]
 pub(super) struct Loading(Mutex<HashMap<ConversationId, Lock>>);
 
-/// Nobody else loads that conversation meanwhile.
+/// Guard: nobody else loads the conversation while it is held.
 pub(crate) struct Alone<'l> {
     loading: &'l Loading,
     id: &'l ConversationId,
@@ -23,10 +23,10 @@ pub(crate) struct Alone<'l> {
 }
 
 impl Loading {
-    /// Waits until nobody loads that conversation.
+    /// Waits for exclusive access to the conversation.
     pub(super) async fn alone<'l>(&'l self, id: &'l ConversationId) -> Alone<'l> {
         let lock = self.lock().entry(id.clone()).or_default().clone();
-        // Made before it waits: who stops waiting leaves nothing behind either.
+        // Created before waiting, so that a cancelled wait cleans up too.
         let mut alone = Alone { loading: self, id, held: None };
         alone.held = Some(lock.lock_owned().await);
         alone
@@ -41,7 +41,7 @@ impl Drop for Alone<'_> {
     fn drop(&mut self) {
         self.held = None;
         let mut locks = self.loading.lock();
-        // Nobody else has it or waits for it: who comes later makes a new one.
+        // Nobody else holds or awaits this lock; a later caller creates a new one.
         if locks.get(self.id).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             locks.remove(self.id);
         }
@@ -67,7 +67,7 @@ mod tests {
             drop(second.now_or_never().unwrap());
         }
         let third = loading.alone(&a).await;
-        // Someone stops waiting.
+        // A wait that is cancelled.
         assert!(loading.alone(&a).now_or_never().is_none());
         assert_eq!(loading.lock().len(), 1);
         drop(third);

@@ -1,4 +1,4 @@
-//! What was made last, so that turns with the same settings share it.
+//! Caches the latest results, so that turns with the same settings share them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,10 +6,10 @@ use everturn_wire::RetrySettings;
 
 use super::Begun;
 
-/// How much is remembered. When it is full it begins anew.
+/// Capacity of the cache. It is cleared when it is full.
 const PLACES: usize = 16;
 
-/// By the route, what is effective there, and whether the message turned retries on or off.
+/// The route, its effective settings, and whether the message turned retries on or off.
 type Key = (Option<String>, RetrySettings, Option<bool>);
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! The settings of all scopes, and where they are kept.
+//! The settings of all scopes, and their storage.
 
 use std::sync::{
     Arc,
@@ -18,18 +18,18 @@ use crate::{
 /// The name of the global document in the store.
 const NAME: &str = "retry-settings";
 
-/// Changes that a slow listener may be behind.
+/// How many changes a slow listener may lag behind.
 const PLACES: usize = 64;
 
 /// The settings of all scopes.
 pub(crate) struct RetryScopes {
     pub(crate) global: Arc<Layer>,
-    /// Told of every change.
+    /// Announces every change.
     pub(crate) changes: RetryChanges,
     maker: Maker,
     store: Arc<dyn StateStore>,
-    /// Whether a conversation may have settings of its own: else loading one need not look for them. So it is until the
-    /// store was read.
+    /// Whether any conversation may have its own settings; if not, loading one skips the lookup. True until the store
+    /// was read.
     some_conversation: AtomicBool,
     /// Held while the global document is written.
     writing: Mutex<()>,
@@ -44,7 +44,7 @@ struct Saved {
 }
 
 impl RetryScopes {
-    /// Nothing is set. What is set is kept in that store.
+    /// Creates the scopes without any settings; changes are saved in `store`.
     pub(crate) fn new(store: Arc<dyn StateStore>) -> Self {
         Self {
             global: Arc::default(),
@@ -56,7 +56,7 @@ impl RetryScopes {
         }
     }
 
-    /// Takes over the global settings of an earlier process.
+    /// Loads the global settings that an earlier process saved.
     ///
     /// # Errors
     /// When the store fails.
@@ -68,7 +68,7 @@ impl RetryScopes {
         Ok(())
     }
 
-    /// The settings of a conversation, as they are kept.
+    /// The saved settings of a conversation.
     ///
     /// # Errors
     /// When the store fails.
@@ -81,10 +81,11 @@ impl RetryScopes {
         Ok(usable(settings, &name))
     }
 
-    /// Keeps the settings of a conversation. Durable when it returns. Only one caller for each conversation at a time.
+    /// Saves the settings of a conversation. Durable when it returns. Must not be called concurrently for one
+    /// conversation.
     ///
     /// # Errors
-    /// When the store fails; then they are as they were.
+    /// When the store fails; then nothing changes.
     pub(crate) async fn keep_of_conversation(
         &self,
         id: &ConversationId,
@@ -95,7 +96,7 @@ impl RetryScopes {
         }
         let writing = self.writing.lock().await;
         if !self.some_conversation.load(Ordering::Relaxed) {
-            // Before there are any: who comes later must look for them.
+            // Set before the first settings are saved: later readers must look for them.
             self.write_global(self.global.settings(), true).await?;
             self.some_conversation.store(true, Ordering::Relaxed);
         }
@@ -106,7 +107,7 @@ impl RetryScopes {
     /// Changes the global settings. Durable when it returns.
     ///
     /// # Errors
-    /// Those of `change`, and when the store fails; then they are as they were.
+    /// Those of `change`, and when the store fails; then nothing changes.
     pub(crate) async fn change_global<E: From<JournalError>>(
         &self,
         change: impl FnOnce(&RetrySettings) -> Result<RetrySettings, E>,
@@ -118,12 +119,12 @@ impl RetryScopes {
         Ok(())
     }
 
-    /// What a turn on that base begins with.
+    /// What a turn on this base begins with.
     pub(crate) fn begin(&self, base: &Base<'_>, set: Set<'_>) -> Begun {
         self.maker.begin(base, set)
     }
 
-    /// Whether a turn retries by itself: as its message says, else as it is set for its conversation, or for all.
+    /// Whether a turn retries automatically: set by its message, else by its conversation, else globally.
     pub(crate) fn switch(&self, message: Option<bool>, conversation: &Arc<Layer>) -> Switch {
         Switch { message, conversation: conversation.clone(), global: self.global.clone() }
     }
@@ -140,18 +141,18 @@ impl RetryScopes {
 
     async fn document<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Result<Option<T>, JournalError> {
         let Some(json) = self.store.read(name).await? else { return Ok(None) };
-        // Of another version, or damaged: as if it were not there.
+        // Written by another version, or damaged: treated as absent.
         let read = serde_json::from_str(&json);
         Ok(read.inspect_err(|error| tracing::warn!(name, %error, "retry settings cannot be read")).ok())
     }
 }
 
-/// The name of a conversation's document: it goes with the conversation.
+/// The name of a conversation's document; the document is deleted with the conversation.
 fn name_of(id: &ConversationId) -> String {
     format!("conversation/{id}/retry-settings")
 }
 
-/// Settings that were kept, if this version can obey them.
+/// Returns saved settings if this version supports them, else the defaults.
 fn usable(settings: RetrySettings, name: &str) -> RetrySettings {
     match settings.check() {
         Ok(()) => settings,
@@ -162,7 +163,7 @@ fn usable(settings: RetrySettings, name: &str) -> RetrySettings {
     }
 }
 
-/// Where changes are told.
+/// Announces changes of the settings.
 pub(crate) struct RetryChanges(broadcast::Sender<Arc<RetrySettingsState>>);
 
 impl Default for RetryChanges {
@@ -177,7 +178,7 @@ impl RetryChanges {
     }
 
     pub(crate) fn tell(&self, state: &RetrySettingsState) {
-        // Nobody listens: nobody misses it.
+        // Fails only without listeners.
         let _ = self.0.send(Arc::new(state.clone()));
     }
 }

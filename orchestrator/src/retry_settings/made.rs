@@ -1,4 +1,4 @@
-//! Schedules as settings, and settings as schedules.
+//! Converts schedules to settings and back.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use everturn_wire::{OnQuota, RetryPreset, RetrySettings, RouteRevert, Value};
 use super::SharedSchedule;
 use crate::{Exponential, Patient};
 
-/// What a configured schedule sets; nothing if it is an embedder's own.
+/// The settings of a configured schedule; empty for an embedder's own schedule.
 pub(super) fn settings_of(schedule: &dyn Schedule) -> RetrySettings {
     let Some(saved) = schedule.saved() else { return RetrySettings::default() };
     let quota = Some(if is_walled(&saved) { OnQuota::Park } else { OnQuota::Fail });
@@ -39,7 +39,8 @@ pub(super) fn settings_of(schedule: &dyn Schedule) -> RetrySettings {
     RetrySettings { quota, ..figures }
 }
 
-/// The schedule with these figures; `None` if it is the configured one. What settings do not name stays as it is configured.
+/// The schedule for the effective settings; `None` if it is the configured one. Parameters that settings do not cover
+/// stay as configured.
 pub(super) fn schedule(effective: &RetrySettings, base: &SharedSchedule) -> Option<SharedSchedule> {
     let configured = settings_of(&**base);
     let figures = |settings: &RetrySettings| RetrySettings {
@@ -59,7 +60,7 @@ pub(super) fn schedule(effective: &RetrySettings, base: &SharedSchedule) -> Opti
     let max_retries = effective.max_retries.unwrap_or(0);
     let parks = effective.quota == Some(OnQuota::Park);
     let Some(preset) = effective.preset else {
-        // An embedder's own.
+        // An embedder's own schedule.
         return parks.then(|| -> SharedSchedule { Arc::new(Walls(base.clone())) });
     };
     let made: SharedSchedule = match preset {
@@ -82,16 +83,16 @@ pub(super) fn schedule(effective: &RetrySettings, base: &SharedSchedule) -> Opti
             max_attempts: max_retries.saturating_add(1),
             clamp_hints: saved["clampHints"].as_bool().unwrap_or(Cycling::default().clamp_hints),
         }),
-        // Of a newer version.
+        // From a newer version.
         _ => return None,
     };
-    // Where there are several targets, it must choose between them.
+    // With several targets, the schedule must choose between them.
     let wraps = base.chooses_targets() && !made.chooses_targets();
     let made: SharedSchedule = if wraps { Arc::new(Handover(made)) } else { made };
     Some(if parks { Arc::new(Walls(made)) } else { made })
 }
 
-/// A saved schedule without what is around it.
+/// A saved schedule without its wrappers.
 fn inner(saved: &Value) -> &Value {
     let is_around = saved["name"] == Handover::NAME || is_walled(saved);
     if is_around { inner(&saved["schedule"]) } else { saved }
@@ -101,7 +102,7 @@ fn is_walled(saved: &Value) -> bool {
     saved["name"] == Walls::NAME
 }
 
-/// What happens after content, as a setting.
+/// Converts `after_content` to a setting.
 pub(super) fn word_of(after_content: AfterContent) -> everturn_wire::AfterContent {
     match after_content {
         AfterContent::Rewind => everturn_wire::AfterContent::Rewind,
@@ -109,7 +110,7 @@ pub(super) fn word_of(after_content: AfterContent) -> everturn_wire::AfterConten
     }
 }
 
-/// What happens after content, as it is set, else as it is configured.
+/// What happens after content: as set, else as configured.
 pub(super) fn after_content_of(effective: &RetrySettings, configured: AfterContent) -> AfterContent {
     match effective.after_content {
         Some(everturn_wire::AfterContent::Rewind) => AfterContent::Rewind,

@@ -1,5 +1,5 @@
-//! Which settings are in effect: a message is stronger than its conversation, then come its route, the global settings, and
-//! the configuration. Pure.
+//! Resolves the effective settings: a message's take precedence over its conversation's, then come its route, the
+//! global settings, and the configuration. Pure.
 
 use everturn_wire::{InvalidRetrySettings, RetryPreset, RetrySettings, RouteRevert};
 
@@ -14,11 +14,12 @@ pub(crate) struct Layers<'a> {
     pub(crate) configured: &'a RetrySettings,
 }
 
-/// What is in effect. Each field comes from the strongest scope that sets it. The figures of a configured schedule belong to
-/// its preset: under another one they do not count. A figure that the preset does not have is absent.
+/// The effective settings. Each field comes from the strongest scope that sets it. The parameters of a configured
+/// schedule belong to its preset and are ignored under another one. A parameter that the preset does not have is
+/// absent.
 pub(crate) fn effective(layers: &Layers<'_>) -> RetrySettings {
     let Layers { message, conversation, route, global, configured } = *layers;
-    // An embedder's own schedule has no name, and still hides what is weaker.
+    // An embedder's own schedule has no name, but still hides weaker ones.
     let named = route.map_or(global.preset.or(configured.preset), |route| route.preset);
     let preset = message.preset.or(conversation.preset).or(named);
     let none = RetrySettings::default();
@@ -26,7 +27,7 @@ pub(crate) fn effective(layers: &Layers<'_>) -> RetrySettings {
         Some(schedule) if schedule.preset == preset => schedule.clone(),
         _ => none.clone(),
     };
-    // Not figures of a preset.
+    // These are not parameters of a preset.
     let switches = [message, conversation, global, configured];
     let after_content = first(&switches, |set| set.after_content);
     let quota = first(&switches, |set| set.quota);
@@ -49,16 +50,15 @@ pub(crate) fn effective(layers: &Layers<'_>) -> RetrySettings {
     }
 }
 
-/// From the strongest scope that sets it.
+/// The field's value in the strongest scope that sets it.
 fn first<T: Copy>(all: &[&RetrySettings], field: impl Fn(&RetrySettings) -> Option<T>) -> Option<T> {
     all.iter().find_map(|settings| field(settings))
 }
 
-/// How far the waits of `exponential` are spread unless told otherwise: turns that failed together must not come back
-/// together.
+/// Default jitter of `exponential`: turns that failed together must not retry at the same moment.
 const JITTER: f64 = 0.1;
 
-/// What a preset has where nobody says otherwise.
+/// The default parameters of a preset.
 fn usual(preset: Option<RetryPreset>) -> RetrySettings {
     let doubling = RetrySettings {
         max_retries: Some(3),
@@ -88,10 +88,10 @@ fn has_retries(preset: Option<RetryPreset>) -> bool {
     doubles(preset) || preset == Some(RetryPreset::Cycling)
 }
 
-/// Checks what is set in one scope against what is effective there.
+/// Checks the settings of one scope against the effective settings there.
 ///
 /// # Errors
-/// When a figure has no effect, or the first wait is longer than the longest.
+/// When a parameter has no effect, or the first wait exceeds the maximum.
 pub(super) fn check(set: &RetrySettings, effective: &RetrySettings) -> Result<(), InvalidRetrySettings> {
     let preset = effective.preset;
     let figures: [(&str, bool, bool, &str); 5] = [

@@ -36,10 +36,10 @@ impl Default for Exponential {
 }
 
 impl Exponential {
-    /// Its name where it is saved.
+    /// Its name in saved form.
     pub(super) const NAME: &str = "exponential";
 
-    /// The one that was saved in this form.
+    /// Restores a saved schedule.
     pub(super) fn restore(saved: &Value) -> Option<Self> {
         let max_delay = match &saved["maxDelayMs"] {
             Value::Null => None,
@@ -138,7 +138,7 @@ mod tests {
             let mut waits: Vec<u64> = (0..1000).map(wait).collect();
             waits.sort_unstable();
             let span = waits[999] - waits[0];
-            // In each tenth of the span about a hundred: none is empty, none has half of them.
+            // Each tenth of the span has about a hundred: none is empty, and none has half of them.
             for part in 0..10 {
                 let from = waits[0] + span * part / 10;
                 let within = waits.iter().filter(|wait| (from..from + span / 10).contains(*wait)).count();

@@ -1,4 +1,4 @@
-//! A schedule that is told what all turns of the process know of the targets.
+//! A schedule that knows the target health shared by all turns of the process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use everturn_kernel::{Directive, NextCall, Question, Retry, Schedule};
 
 use crate::health::SharedHealth;
 
-/// A schedule that is told what all turns of the process know of the targets.
+/// A schedule that knows the target health shared by all turns of the process.
 pub(crate) struct Informed {
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     pub(crate) health: Arc<SharedHealth>,

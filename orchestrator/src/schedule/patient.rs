@@ -1,4 +1,4 @@
-//! The server's default: quick at first, then patient, for a working day.
+//! The default schedule: quick at first, then patient, for a working day.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use serde_json::json;
 /// The first waits, in seconds; the last one repeats.
 const WAITS: [u64; 8] = [5, 10, 30, 60, 5 * 60, 10 * 60, 15 * 60, 30 * 60];
 
-/// What the waits add up to at most, in seconds: 8 h.
+/// Maximum sum of the waits, in seconds: 8 h.
 const BUDGET: u64 = 8 * 60 * 60;
 
-/// 5 s, 10 s, 30 s, 60 s, 5 min, 10 min, 15 min, 30 min, then 30 min again and again while they add up to at most 8 h:
-/// 21 retries, 27,105 s in all.
+/// Waits 5 s, 10 s, 30 s, 60 s, 5 min, 10 min, 15 min, 30 min, then repeatedly 30 min, up to 8 h in total: 21 retries,
+/// 27,105 s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patient;
 
 impl Patient {
-    /// The most that the waits of a step add up to, hints of the provider included.
+    /// Maximum sum of the waits of a step, including hints of the provider.
     pub const BUDGET: Duration = Duration::from_secs(BUDGET);
 
-    /// Its name where it is saved.
+    /// Its name in saved form.
     pub(super) const NAME: &str = "patient";
 
     fn waits() -> impl Iterator<Item = u64> {

@@ -1,4 +1,4 @@
-//! A schedule with real timers: what a turn is given in order to retry.
+//! A schedule with real timers, which a turn uses to retry.
 
 use std::{sync::Arc, time::Duration};
 

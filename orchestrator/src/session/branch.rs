@@ -1,14 +1,14 @@
-//! Branches: which chunks of a conversation stand, and where a new branch may leave it.
+//! Branches: which chunks of a conversation are current, and where a new branch may fork off.
 //!
-//! The log only grows. A chunk with a mark (`supersedes`) begins a branch: what stood from that `seq` on stands no longer.
-//! A mark names a chunk that stands, or nothing that comes after one, so no two marks are equal.
+//! The log only grows. A chunk with a mark (`supersedes`) begins a branch: it supersedes all current chunks from that
+//! `seq` on. A mark always names a current chunk, so no two marks are equal.
 
 use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc};
 
 use everturn_wire::{Chunk, Role, StoredChunk, TurnMetrics};
 
-/// The chunks that no later one supersedes, ascending by `seq`. `pending`: the mark of a turn whose own chunks are still to
-/// come.
+/// Returns the chunks that are not superseded, ascending by `seq`. `pending`: the mark of a turn that has no chunks
+/// yet.
 pub(crate) fn standing(chunks: &[Arc<StoredChunk>], pending: Option<u64>) -> Vec<&Arc<StoredChunk>> {
     let mut standing: Vec<&Arc<StoredChunk>> = Vec::with_capacity(chunks.len());
     let drop_from = |standing: &mut Vec<&Arc<StoredChunk>>, from: u64| {
@@ -21,43 +21,44 @@ pub(crate) fn standing(chunks: &[Arc<StoredChunk>], pending: Option<u64>) -> Vec
         }
         standing.push(stored);
     }
-    // Once it has chunks of its own, the first of them says so.
+    // Once the turn has chunks, the first of them carries the mark.
     if let Some(from) = pending.filter(|from| !marked(*from)) {
         drop_from(&mut standing, from);
     }
     standing
 }
 
-/// Where the model's output after the last user message or tool result begins: what trying again replaces. It may be that of
-/// an earlier try, where the last one was stopped before it said anything.
+/// Returns the start of the model's output after the last user message or tool result, which a retry replaces. It may
+/// belong to an earlier try, if the last one was stopped before any output.
 pub(crate) fn loose_end(chunks: &[Arc<StoredChunk>]) -> Option<u64> {
     let standing = standing(chunks, None);
     standing.iter().rev().take_while(|stored| stored.role == Role::Assistant).last().map(|stored| stored.seq)
 }
 
-/// A user message that a new branch may leave the conversation at.
+/// A user message at which a new branch can begin.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fork {
-    /// Its chunks: images, then its text if it has one.
+    /// The message's chunks: images, then its text if it has one.
     pub(crate) message: Vec<Arc<Chunk>>,
-    /// The mark of another answer to it; `None` where nothing follows.
+    /// The mark for another answer to the message; `None` if nothing follows it.
     pub(crate) after: Option<u64>,
-    /// The mark of another message in its place.
+    /// The mark for another message in its place.
     pub(crate) before: u64,
 }
 
-/// Why there is no branch at a `seq`.
+/// Why no branch can begin at a `seq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoFork {
-    /// There is no such chunk; the last one has this `seq`.
+    /// There is no such chunk. Contains the last `seq`.
     Unknown(u64),
-    /// The chunk is no part of a user message.
+    /// The chunk is not part of a user message.
     NotOfUser(Role),
-    /// A later version of the conversation does not have it.
+    /// The chunk was superseded.
     Superseded,
 }
 
-/// The fork at the user message with a chunk of that `seq`. `turns`: those that are known, of which each begins a message.
+/// Returns the fork at the user message that contains the chunk with this `seq`. `turns`: the known turns, each of
+/// which begins a message.
 pub(crate) fn fork(chunks: &[Arc<StoredChunk>], turns: &[TurnMetrics], seq: u64) -> Result<Fork, NoFork> {
     let last = chunks.last().map_or(0, |stored| stored.seq);
     let named = chunks.iter().find(|stored| stored.seq == seq).ok_or(NoFork::Unknown(last))?;
@@ -74,7 +75,7 @@ pub(crate) fn fork(chunks: &[Arc<StoredChunk>], turns: &[TurnMetrics], seq: u64)
     })
 }
 
-/// The `seq` of the first chunk of each user message that stands, ascending. `turns`: those that are known.
+/// Returns the `seq` of the first chunk of each current user message, ascending. `turns`: the known turns.
 pub(crate) fn user_messages(chunks: &[Arc<StoredChunk>], turns: &[TurnMetrics]) -> Vec<u64> {
     let standing = standing(chunks, None);
     let (mut messages, mut at) = (Vec::new(), 0);
@@ -88,11 +89,11 @@ pub(crate) fn user_messages(chunks: &[Arc<StoredChunk>], turns: &[TurnMetrics]) 
     messages
 }
 
-/// The places of the chunks of the message that this chunk is of. A message is images, then at most one text; a turn or a
-/// branch begins with another one.
+/// Returns the indices of the chunks of the message that contains chunk `at`. A message is images, then at most one
+/// text; a new turn or branch begins a new message.
 fn message(standing: &[&Arc<StoredChunk>], turns: &[TurnMetrics], at: usize) -> RangeInclusive<usize> {
     let begins: BTreeSet<u64> = turns.iter().filter_map(|turn| turn.first_seq).collect();
-    // Whether the chunk at `next` goes on with the message of the one before it.
+    // Whether the chunk at `next` belongs to the same message as the one before it.
     let goes_on = |next: usize| {
         let (Some(before), Some(stored)) = (standing.get(next - 1), standing.get(next)) else { return false };
         let is_image = matches!(*before.chunk, Chunk::Image { .. });

@@ -1,4 +1,4 @@
-//! How a session comes to drive a turn.
+//! How sessions start and resume turns.
 
 use std::{future::poll_fn, pin::pin, sync::Arc};
 
@@ -10,21 +10,21 @@ use crate::{
     error::Error,
 };
 
-/// Drives that turn, in a task of its own, for whoever has taken the seat.
+/// Drives this turn in a new task. The caller holds the seat.
 pub(crate) fn begin(ports: &Arc<Ports>, seated: Seated, job: TurnTask) {
     tokio::spawn(run(ports.clone(), seated, job));
 }
 
-/// Sends a command to the running turn; goes on with a parked one at once. Says whether there was one.
+/// Sends a command to the running turn; resumes a parked one at once. Returns whether there was a turn.
 ///
 /// # Errors
-/// When the command was not taken.
+/// When the command was refused.
 pub(crate) fn send(
     ports: &Arc<Ports>,
     conversation: &Arc<Conversation>,
     control: Control,
 ) -> Result<bool, Error> {
-    // Without any model there is nothing to go on with: the turn stays as it is.
+    // Without any model the turn cannot resume and stays as it is.
     Ok(match conversation.send(control, !ports.models.is_empty())? {
         Command::Sent => true,
         Command::NoTurn => false,
@@ -35,10 +35,10 @@ pub(crate) fn send(
     })
 }
 
-/// Goes on with an unsealed turn that nobody drives, if its wait is over.
+/// Resumes an unsealed turn that nobody drives, if its wait is over.
 ///
 /// # Errors
-/// When it cannot be read, or is being shut down.
+/// When the turn cannot be read, or the orchestrator is shutting down.
 pub(crate) fn go_on_if_due(ports: &Arc<Ports>, conversation: &Arc<Conversation>) -> Result<(), Error> {
     if ports.models.is_empty() {
         return Ok(());
@@ -57,14 +57,14 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
         let brings_tools = parked.definition.request.as_ref().is_some_and(|scope| scope.tools.is_some());
         let waits = !ports.tools.is_fixed() && !brings_tools;
         if let Some(names) = parked.definition.configured.tools.as_ref().filter(|_| waits) {
-            // Who commands it to stop does not wait for its tools.
+            // A command such as stop does not wait for the tools.
             let commanded = poll_fn(|cx| seated.inbox.poll_ready(cx));
             future::select(pin!(ports.tools.settled(names)), commanded).await;
         }
         let model = seated.conversation.state().record.head.model.clone();
         match TurnTask::again(&ports, parked, model.as_deref()) {
             Ok(job) => run(ports, seated, job).await,
-            // Models do not go: it was looked for one before the turn was taken up.
+            // Cannot happen: a model was available before the turn was taken up, and models are never removed.
             Err(error) => {
                 tracing::error!(conversation = %seated.conversation.id, %error, "a turn could not be taken up");
             }

@@ -1,4 +1,4 @@
-//! Moving a turn that waits: to another of its targets, or to a turn with another model that takes its place.
+//! Moves a waiting turn to another of its targets, or replaces it with a turn on another model.
 
 use everturn_kernel::{Effects, Input, NoRetry, Target, Turn};
 use everturn_wire::QueuedMessage;
@@ -6,17 +6,17 @@ use everturn_wire::QueuedMessage;
 use super::{Ports, TurnSettings, TurnTask};
 use crate::{conversation::Conversation, model::Choice, new_id};
 
-/// Where a turn goes when somebody names a model or route.
+/// How a turn moves to a requested model or route.
 pub(super) enum Way {
-    /// Its kernel knows how: with this input it goes on, or goes to one of its own targets.
+    /// The turn itself handles this input: it resumes, or moves to one of its own targets.
     Same(Input),
-    /// A turn with this model or route takes its place.
+    /// A successor with this model or route replaces it.
     Other(Choice),
 }
 
 impl Way {
-    /// The way of a turn with these targets, run with `current`, to the model or route of that id. `None` where there is no
-    /// such model or route.
+    /// Finds how a turn with these targets, running with `current`, moves to the model or route `id`. `None` = there is
+    /// no such model or route.
     pub(super) fn find(ports: &Ports, current: &Choice, targets: &[Target], id: &str) -> Option<Self> {
         if let Some(index) = targets.iter().position(|target| target.name == id) {
             return Some(Self::Same(Input::GoTo(index)));
@@ -28,8 +28,8 @@ impl Way {
     }
 }
 
-/// The turn that takes the place of one that was sealed to make way for it. What that one was to supersede is passed on as
-/// long as it has no chunks; so are the messages that wait.
+/// Creates the successor of a turn that was sealed to give way. It inherits the queued messages and, if the old turn
+/// has no chunks yet, what that turn was to supersede.
 pub(super) fn successor(
     ports: &Ports,
     conversation: &Conversation,
@@ -48,7 +48,7 @@ pub(super) fn successor(
     let mut settings = TurnSettings::new(ports, conversation, choice, effort, supersedes);
     settings.definition.approvals = old.definition.approvals;
     settings.definition.trace = old.definition.trace.clone();
-    // It was asked for with the message; else that of the new model or route holds.
+    // A report required by the message is kept; otherwise the new model or route decides.
     if let Some(report) = &old.definition.final_report {
         settings.definition.final_report = Some(report.clone());
     }

@@ -1,4 +1,4 @@
-//! What the kernel's driver needs from outside, for one turn.
+//! The kernel driver's host for one turn.
 
 mod ask;
 mod attempts;
@@ -37,10 +37,10 @@ use crate::{
     tool::excerpt,
 };
 
-/// Pieces of live tool output that may wait to be told; a tool that prints faster waits.
+/// Maximum number of pieces of live tool output in the channel; a tool that prints faster is blocked.
 const OUTPUT_PLACES: usize = 64;
 
-/// Waits from this length on are parked, in milliseconds.
+/// Minimum length of a wait for parking the turn, in milliseconds.
 const PARK_FROM_MS: u64 = 5_000;
 
 type Channel = (mpsc::Sender<Box<Input>>, mpsc::Receiver<Box<Input>>);
@@ -50,23 +50,23 @@ pub(super) struct TurnHost<'s> {
     conversation: &'s Arc<Conversation>,
     /// Commands from outside.
     control: &'s mut Inbox,
-    /// What running tools print and answer. Made for the first of them: a turn that waits has none.
+    /// Output and answers of running tools. Created for the first tool, so that a waiting turn has no channel.
     output: Option<Channel>,
-    /// The provider call that was begun last.
+    /// The most recent provider call.
     asked: Option<Op>,
-    /// The model that it asked.
+    /// The model of that call.
     model: Option<Arc<Model>>,
-    /// The same, as it is noted if it fails; none before the first call, and of a call that was put off.
+    /// That call, as recorded if it fails; `None` before the first call and for a call that was held.
     called: Option<Called>,
     turn_id: TurnId,
     /// The targets of the turn.
     targets: Vec<Target>,
     settings: TurnSettings,
-    /// The model of the turn that takes the place of this one, if this one makes way with the command just taken in.
+    /// The model of the successor, if the command just received makes this turn give way to one.
     successor: Option<Choice>,
-    /// What is owed for its beginning; later, for the command just taken in.
+    /// Replies owed for the turn's beginning and, later, for the command just received.
     owed: PendingReplies,
-    /// The turn that follows, begun with the seal of this one.
+    /// The next turn, begun in the commit that seals this one.
     next: Option<TurnTask>,
 }
 
@@ -97,30 +97,30 @@ impl<'s> TurnHost<'s> {
         }
     }
 
-    /// What is owed still.
+    /// Returns the replies not sent yet.
     pub(super) fn into_owed(self) -> PendingReplies {
         self.owed
     }
 
-    /// Builds what this commit adds; the status goes along with the first and the last commit of a turn.
+    /// Builds the batch of this commit. The first and the last commit of a turn also set the status.
     fn batch(&mut self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
         let mut batch =
             Batch::new(&self.conversation.id, &self.conversation.state()).of_call(self.called.clone());
         batch.approvals = self.settings.definition.approvals;
         let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id().to_owned());
-        // A turn that waits for people alone needs them, and nothing else.
+        // A turn that waits only for people is shown as `queued`.
         let waits_for_people = matches!(turn.wait(), Wait::Person { .. });
         batch.status(if waits_for_people { ConversationStatus::Queued } else { ConversationStatus::Active });
         batch.supersede(self.settings.definition.supersedes);
         if turn.outcome().is_some() && closing && !turn.queue().is_empty() {
-            // What is dropped is told, before the end.
+            // Publish the dropped messages before the end.
             let dropped = EventBody::QueueChanged { queue: Vec::new() };
             batch.effect(Effect::Tell(dropped), &self.turn_id, now);
         }
         fill(&mut batch, turn, effects, &mut self.settings, now);
         if turn.outcome().is_some() && self.conversation.id.is_ephemeral() {
-            // From here on it counts how long it is kept.
+            // The retention period starts here.
             batch.head.last_activity_at = now;
         }
         if turn.outcome().is_some() {
@@ -129,8 +129,8 @@ impl<'s> TurnHost<'s> {
         batch
     }
 
-    /// What comes after a turn that is sealed: the next one when messages wait, saved with the seal, as a crash in
-    /// between would lose them.
+    /// Begins what follows a sealed turn: if messages are queued, the next turn, in the same commit as the seal, as a
+    /// crash in between would lose them.
     fn follow(&mut self, batch: &mut Batch, turn: &Turn, closing: bool, now: Millis) {
         let mut left = LeftoverMessages { messages: turn.queue().to_vec(), taken: Vec::new() };
         if left.take_in(self.control) || closing {
@@ -154,26 +154,26 @@ impl<'s> TurnHost<'s> {
         }
     }
 
-    /// Whether a model has all parameters that the turn's request passes on.
+    /// Whether a model supports all parameters that the turn's request sets.
     fn accepts(&self, choice: &Choice) -> bool {
         let scope = self.settings.definition.request.as_ref();
         scope.is_none_or(|scope| self.shared.models.check_parameters(choice, &scope.parameters).is_ok())
     }
 
-    /// What was taken in is durable.
+    /// Sends the pending replies: what they are for is durable.
     fn answer(&mut self) {
         for taken in self.owed.taken.drain(..) {
             let _ = taken.send(());
         }
     }
 
-    /// The turn that was begun with the seal of this one.
+    /// Takes the turn that was begun in the commit that sealed this one.
     pub(super) fn take_next(&mut self) -> Option<TurnTask> {
         self.next.take()
     }
 }
 
-/// Takes in what a turn did.
+/// Moves a turn's effects into the batch.
 fn fill(batch: &mut Batch, turn: &Turn, effects: &mut Effects, settings: &mut TurnSettings, now: Millis) {
     for effect in effects.drain() {
         batch.effect(effect, turn.id(), now);
@@ -199,7 +199,7 @@ impl Host for TurnHost<'_> {
             self.note_failed_attempts(turn, &mut batch).await;
         }
         let next = self.next.as_ref().map(|next| &next.turn);
-        // What defines the turn that goes on after this commit.
+        // The settings of the turn that remains after this commit.
         let settings = self.next.as_ref().map_or(&self.settings, |next| &next.settings);
         let commit = batch.commit(turn, next, &settings.definition);
         let (id, expected) = (&self.conversation.id, self.conversation.state().record.version);
@@ -273,7 +273,7 @@ impl Host for TurnHost<'_> {
                     Input::Fault(Failure::new(Category::Internal, false, text))
                 }
             };
-            // Behind all that the tool printed. It is taken in while the turn waits for it.
+            // Sent after all output of the tool, and received while the turn waits for it.
             let _ = inbox.send(Box::new(input)).await;
             future::pending().await
         }
@@ -298,32 +298,32 @@ impl Host for TurnHost<'_> {
         async move { clock.sleep(left).await }.boxed()
     }
 
-    /// A wait that is long is left; in a shutdown every wait, what is not begun yet, and in the end everything. Commands
-    /// are taken in first.
+    /// Whether the turn is left for now: in a long wait; during a shutdown in any wait, before a call not made yet
+    /// while draining, and anywhere at `Stage::Leaving`. Pending commands are handled first.
     fn leaves(&mut self, want: Want) -> bool {
         let stage = self.shared.shutdown.stage();
         let leaves = match want {
             Want::Wake(_, until) => stage != Stage::Open || until.since(self.now()) >= PARK_FROM_MS,
             Want::Stream(op) if stage == Stage::Draining => self.asked != Some(op),
-            // What was told is saved first: there is a checkpoint on its way.
+            // Published text is saved first; a checkpoint is under way.
             Want::Stream(_) | Want::Tools { .. } => stage == Stage::Leaving && self.conversation.is_saved(),
             Want::Person { until, .. } => until.is_none_or(|until| until > self.now()),
             Want::Nothing => false,
         };
         let leaves = leaves && self.control.is_empty();
         if leaves {
-            // All is committed, and the next command is another host's.
+            // Everything is committed, and the next command goes to another host.
             self.answer();
         }
         leaves
     }
 
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
-        // Being asked for the next input means that the last one was dealt with and committed.
+        // The driver asks for the next input only after the last one was handled and committed.
         self.answer();
         while let Poll::Ready(Some(control)) = self.control.poll(cx) {
             let Control { mut input, taken, model, by_switch, .. } = *control;
-            // The turn's own message said that it retries.
+            // The turn's own message demands retries, which overrides the switch.
             if by_switch && self.settings.definition.configured.auto_retry == Some(true) {
                 continue;
             }
@@ -331,17 +331,17 @@ impl Host for TurnHost<'_> {
             if let Some(model) = model {
                 match Way::find(self.shared, &self.settings.model, &self.targets, &model) {
                     Some(Way::Same(same)) => input = same,
-                    // A model that lacks what the request passes on.
+                    // The model lacks a parameter that the request sets.
                     Some(Way::Other(choice)) if !self.accepts(&choice) => continue,
                     Some(Way::Other(choice)) => (input, self.successor) = (Input::MoveAway, Some(choice)),
                     None => continue,
                 }
             }
-            // What was said already cannot be taken back: that is not answered.
+            // A message that was already used cannot be withdrawn: no reply.
             if matches!(&input, Input::Unsteer { message_id } if !self.conversation.waits(message_id)) {
                 continue;
             }
-            // Of two answers the first one counts, and is told so.
+            // Only the first answer to a call counts and gets a reply.
             if matches!(&input, Input::Answer(answer) if !self.conversation.is_asked(&self.turn_id, answer)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What sessions run turns with.
+//! What sessions need to run turns.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,35 +25,35 @@ use crate::{
     toolbox::Toolbox,
 };
 
-/// What sessions run turns with. They find no conversation here but the one that they have.
+/// What sessions need to run turns. It gives no access to conversations: a session has only its own.
 pub(crate) struct Ports {
     pub(crate) models: Models,
     pub(crate) health: Arc<SharedHealth>,
     pub(crate) gates: Arc<Gates>,
-    /// Where the health and the gates are kept; none: in memory.
+    /// Where health and gates are persisted; `None` = in memory only.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: Toolbox,
-    /// What must happen before their calls run.
+    /// Decides what must happen before a tool call runs.
     pub(crate) permissions: Permissions,
-    /// Who reviews calls; `None` = nobody: calls to be reviewed fail their review.
+    /// Reviews calls; `None` = nobody does, and calls that need a review fail it.
     pub(crate) reviewer: Option<Arc<dyn Reviewer>>,
-    /// The reports that turns must end with, where their message does not say which.
+    /// The reports that turns must end with, unless their message specifies one.
     pub(crate) reports: RequiredReports,
-    /// The maximum number of steps, where the settings name none and no report is required.
+    /// The maximum number of steps if the settings have none and no report is required.
     pub(crate) usual_max_steps: Option<u32>,
-    /// How histories are made to fit.
+    /// How histories are shortened to fit a model's context.
     pub(crate) compactions: Compactions,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
-    /// What turns that begin now are defined by.
+    /// The persisted definition of turns that begin now.
     pub(crate) configured: Arc<Configured>,
     /// How long ephemeral conversations are kept after their last turn.
     pub(crate) keep_ephemeral: Duration,
-    /// In bytes.
+    /// Maximum size of a tool result, in bytes.
     pub(crate) max_tool_result: usize,
-    /// In bytes, for each call.
+    /// Maximum live output of each call, in bytes.
     pub(crate) max_live_output: usize,
     /// Retry settings that can be changed at run time.
     pub(crate) retry: Arc<RetryScopes>,
@@ -63,16 +63,18 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// The route of a turn that was saved with these targets and goes on after its route is gone from the configuration.
+    /// Rebuilds the route of a turn that was saved with these targets, after the route was removed from the
+    /// configuration.
     pub(crate) fn route_of(&self, id: &str, targets: &[Target]) -> Route {
         let schedule = on_route(self.schedule.clone());
         let (targets, configured) = (targets.to_vec(), self.configured.clone());
         Route { id: id.to_owned(), targets, configured, schedule, is_own: false }
     }
 
-    /// The model or route with the fallback chain that is set for it: a route over its own targets, then those of the chain.
+    /// Extends a model or route with the fallback chain set for it: the result is a route over its own targets, then
+    /// those of the chain.
     pub(crate) fn with_chain(&self, choice: Choice, set: Set<'_>) -> Choice {
-        // The model or route itself, where the turn before it had another chain.
+        // The bare model or route, as the previous turn may have had another chain.
         let choice = self.models.choose(Some(choice.id()), None).unwrap_or(choice);
         let chain = chain_of(set, choice.id());
         if chain.is_empty() {
@@ -91,7 +93,7 @@ impl Ports {
         }))
     }
 
-    /// What a turn begins with where no retry settings are set at run time.
+    /// Returns the defaults of a turn for which no retry settings are set at run time.
     pub(crate) fn base<'a>(&'a self, model: &'a Choice) -> Base<'a> {
         match model.as_route() {
             Some(route) => Base {
@@ -105,7 +107,7 @@ impl Ports {
         }
     }
 
-    /// The same for a turn on a plain model.
+    /// Like [`base`](Self::base), for a plain model.
     pub(crate) fn plain_base(&self) -> Base<'_> {
         Base {
             route: None,
@@ -116,12 +118,12 @@ impl Ports {
         }
     }
 
-    /// A turn's schedule, told what is known of the targets.
+    /// Adds the shared health to a turn's schedule.
     pub(crate) fn informed(&self, schedule: Arc<dyn Schedule + Send + Sync>) -> Informed {
         Informed { schedule, health: self.health.clone() }
     }
 
-    /// Appends to the journal, and has the timer know whether it works.
+    /// Appends to the journal and tells the timers whether the journal works.
     pub(crate) async fn append(
         &self,
         id: &ConversationId,
@@ -129,7 +131,7 @@ impl Ports {
         commit: Commit,
     ) -> Result<Version, JournalError> {
         if self.shutdown.stage() == Stage::Abandoned {
-            // What would be saved may come of the end of the process alone.
+            // Never save this: it may only be a consequence of the process ending.
             return std::future::pending().await;
         }
         let appended = self.journal.append(id, expected, commit).await;

@@ -1,4 +1,4 @@
-//! A turn whose next save the journal refuses for good: it ends with that, once, and is not asked for again.
+//! Ends a turn when the journal permanently rejects its next save.
 
 use everturn_kernel::{Effects, Input, NoRetry, Turn};
 use everturn_wire::{Category, Failure};
@@ -6,8 +6,8 @@ use everturn_wire::{Category, Failure};
 use super::{Ports, TurnSettings, TurnTask, turn_task::PendingReplies};
 use crate::{conversation::Conversation, journal::JournalError};
 
-/// The turn as it was saved last, ending with a failure: to try the same save again would fail the same way, and to ask the
-/// model again would be paid for again. `None` where nothing of the turn was saved.
+/// Returns the turn as last saved, ending with a failure: repeating the save would fail again, and asking the model
+/// again would cost again. `None` = nothing of the turn was saved.
 pub(super) async fn end(
     ports: &Ports,
     conversation: &Conversation,
@@ -15,7 +15,7 @@ pub(super) async fn end(
     why: &JournalError,
 ) -> Option<TurnTask> {
     let stored = ports.journal.load(&conversation.id).await.ok().flatten()?;
-    // Someone else wrote: it is theirs.
+    // If another process wrote to the conversation, the turn belongs to it.
     let is_ours = stored.version == conversation.state().record.version;
     let mut turn = Turn::restore(stored.turn.filter(|_| is_ours)?.snapshot).ok()?;
     conversation.drop_told();

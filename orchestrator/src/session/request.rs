@@ -1,4 +1,4 @@
-//! What a model is sent: the conversation so far, as messages.
+//! Builds the messages that are sent to a model.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use everturn_wire::{Chunk, Message, Role, StoredChunk};
 
 use super::{branch::standing, summary::kept_from};
 
-/// The chunks that a model is sent, oldest first. Errors are for people, and so are what was superseded (`supersedes`: by a turn
-/// whose own chunks are still to come) and what the newest summary takes the place of: that summary comes first.
+/// Returns the chunks that are sent to a model, oldest first. Omitted are errors, superseded chunks and what the newest
+/// summary replaces; that summary comes first. `supersedes`: the mark of a turn that has no chunks yet.
 pub(super) fn sent(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<Arc<StoredChunk>> {
     let mut sent: Vec<_> = standing(chunks, supersedes).into_iter().cloned().collect();
     sent.retain(|stored| !matches!(*stored.chunk, Chunk::Error { .. }));
     let Some(at) = sent.iter().rposition(|stored| kept_from(stored).is_some()) else { return sent };
     let summary = sent.remove(at);
     let keeps_from = kept_from(&summary).unwrap_or(summary.seq);
-    // Images are large, and were seen: only those of the message that is being answered stay.
+    // Images are large and were already seen: keep only those of the message being answered.
     let said = |stored: &Arc<StoredChunk>| stored.role == Role::User;
     let newest = sent[..at].iter().rposition(said);
     let newest =
@@ -29,7 +29,7 @@ pub(super) fn sent(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<
     sent
 }
 
-/// The same chunk with a note in place of its images; `None` = it has none.
+/// Replaces the images of a chunk with a note; `None` = it has none.
 fn without_images(chunk: &Chunk) -> Option<Chunk> {
     match chunk {
         Chunk::Image { .. } => Some(Chunk::Text { text: "[an image, no longer shown]".to_owned() }),
@@ -44,7 +44,7 @@ fn without_images(chunk: &Chunk) -> Option<Chunk> {
     }
 }
 
-/// These chunks as messages, after the system prompt: consecutive chunks of a role as one message.
+/// Converts chunks to messages after the system prompt. Consecutive chunks of one role form one message.
 pub(super) fn messages(system_prompt: Option<&str>, sent: &[Arc<StoredChunk>]) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     if let Some(text) = system_prompt {
@@ -61,8 +61,8 @@ pub(super) fn messages(system_prompt: Option<&str>, sent: &[Arc<StoredChunk>]) -
     messages
 }
 
-/// A chunk as a model is sent it. What is neither the user's nor the model's own comes with the user's messages: not every API
-/// takes instructions between them.
+/// Converts a chunk to the form sent to a model. Guidance and summaries are sent as user messages, as not every API
+/// accepts system messages in between.
 fn as_said(stored: &StoredChunk) -> (Role, Arc<Chunk>) {
     match &*stored.chunk {
         Chunk::System { text, keeps_from } if stored.role == Role::System => {

@@ -1,4 +1,4 @@
-//! What comes after a turn: the next one, or a conversation at rest.
+//! What follows a turn: the next turn, or rest.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::{
     journal::{Commit, JournalError},
 };
 
-/// Closes a conversation and leaves the seat. Messages that come meanwhile are not taken: they open it again.
+/// Closes a conversation and leaves the seat. Messages that arrive in the meantime get no reply: they reopen the
+/// conversation.
 pub(crate) async fn close_idle(ports: Arc<Ports>, mut seated: Seated) -> Result<(), JournalError> {
     seated.close();
     match settle(&ports, &mut seated).await {
@@ -23,7 +24,7 @@ pub(crate) async fn close_idle(ports: Arc<Ports>, mut seated: Seated) -> Result<
     }
 }
 
-/// Leaves the seat, or says which messages wait for a next turn.
+/// Leaves the seat, or returns the messages for a next turn.
 pub(super) async fn settle(ports: &Ports, seated: &mut Seated) -> Result<LeftoverMessages, JournalError> {
     loop {
         match seated.release() {

@@ -1,4 +1,4 @@
-//! Summaries: which part of a history is summarized, and how a model is asked for it.
+//! Summaries: which part of a history is summarized, and the request for it.
 
 mod collect;
 mod cut;
@@ -20,7 +20,7 @@ pub(super) use cut_down::cut_down;
 pub(super) use prompt::{request, transcript};
 pub(super) use size::tokens;
 
-/// The `seq` from which a summary keeps the history; `None` = it is no summary.
+/// Returns the first `seq` that a summary keeps; `None` = the chunk is not a summary.
 pub(super) fn kept_from(stored: &StoredChunk) -> Option<u64> {
     match &*stored.chunk {
         Chunk::System { keeps_from, .. } => *keeps_from,
@@ -28,7 +28,7 @@ pub(super) fn kept_from(stored: &StoredChunk) -> Option<u64> {
     }
 }
 
-/// The answer of a compactor, as what a call for a summary comes to.
+/// Runs a compactor and returns its answer as the event of a summary call.
 pub(super) async fn hooked(
     compactor: Arc<dyn Compactor>,
     request: CompactionRequest,
@@ -45,7 +45,7 @@ pub(super) async fn hooked(
 }
 
 impl Cut {
-    /// The summary of what is cut off. A task that was cut off with it stays word for word.
+    /// Creates the summary of the older part. A task that was cut off is added verbatim.
     fn summary(&self, text: &str) -> Summary {
         let mut text = text.trim().to_owned();
         if let (Some(task), false) = (&self.task, text.is_empty()) {

@@ -1,4 +1,4 @@
-//! What becomes of a conversation whose session breaks, and what is counted.
+//! Tests for sessions that crash, and for the counters.
 
 use std::{sync::Arc, time::Duration};
 
@@ -46,7 +46,7 @@ async fn a_session_that_breaks_beside_its_turn_leaves_the_seat() {
     });
     assert!(broken.await.is_err());
     assert_eq!(watcher.next().await.unwrap_err(), Error::Broken { id: id.clone() });
-    // Who has it in hand still is told; who asks anew finds it as it was saved.
+    // Holders of the lost instance get the error; a new request reloads the conversation as saved.
     assert_eq!(conversation.claim().err(), Some(Error::Broken { id: id.clone() }));
     start(&orchestrator).await;
     watcher.next().await.unwrap();

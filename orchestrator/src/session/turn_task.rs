@@ -1,4 +1,4 @@
-//! A job: a turn for a session to drive, new or taken up again.
+//! A turn for a session to drive, new or resumed.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -32,17 +32,17 @@ pub(crate) struct TurnTask {
     pub(super) owed: PendingReplies,
 }
 
-/// What is owed when a turn begins.
+/// Replies to send once a turn has begun.
 #[derive(Default)]
 pub(super) struct PendingReplies {
-    /// Told where the turn's events begin, once it is durable, or why it cannot be.
+    /// Receives the cursor at which the turn's events begin once it is durable, or the error if it cannot be saved.
     pub(super) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
-    /// Answered once what begins the turn is durable.
+    /// Replied to once the beginning of the turn is durable.
     pub(super) taken: Vec<oneshot::Sender<()>>,
 }
 
 impl PendingReplies {
-    /// Tells who began the turn that it could not be saved, if it is not told yet that it has begun.
+    /// Reports to the caller that the turn could not be saved, unless it was already told that the turn began.
     pub(super) fn refuse(self, error: JournalError) {
         if let Some(started) = self.started {
             let _ = started.send(Err(error));
@@ -50,22 +50,22 @@ impl PendingReplies {
     }
 }
 
-/// What a turn is run with.
+/// The settings that a turn runs with.
 #[derive(Clone)]
 pub(crate) struct TurnSettings {
     pub(crate) model: Choice,
     pub(crate) tools: ToolSet,
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
-    /// All of it by name, and what else was decided when the turn began.
+    /// The persisted form of the settings, by name, and other decisions made when the turn began.
     pub(crate) definition: Definition,
-    /// What happens to a step of a new turn that fails after content.
+    /// What happens when a step of a new turn fails after content.
     pub(crate) after_content: AfterContent,
-    /// Whether watchers still believe that messages wait: the turn's first commit tells them what does.
+    /// Whether the turn's first commit must publish the queue, because subscribers have an outdated one.
     pub(crate) tell_queue: bool,
 }
 
 impl TurnSettings {
-    /// Those of a new turn, as it is configured and set for its conversation now.
+    /// Creates the settings of a new turn from the current configuration and the conversation's settings.
     pub(crate) fn new(
         ports: &Ports,
         conversation: &Conversation,
@@ -76,7 +76,7 @@ impl TurnSettings {
         Self::of_message(ports, conversation, model, reasoning_effort, supersedes, None)
     }
 
-    /// The same for a turn whose message has retry settings of its own.
+    /// Like [`new`](Self::new), for a message with its own retry settings.
     pub(crate) fn of_message(
         ports: &Ports,
         conversation: &Conversation,
@@ -103,7 +103,7 @@ impl TurnSettings {
         Self { model, tools, schedule, definition, after_content, tell_queue: false }
     }
 
-    /// With what the turn's request brought with it.
+    /// Applies what the turn's request specifies, such as its own tools.
     pub(crate) fn bring(&mut self, scope: Arc<RequestScope>) {
         if let Some(specs) = scope.specs() {
             self.tools = ToolSet::of_caller(specs);
@@ -111,12 +111,12 @@ impl TurnSettings {
         self.definition.bring(scope);
     }
 
-    /// Whether the caller runs the tools on offer.
+    /// Whether the caller runs the tools.
     pub(super) fn has_callers_tools(&self) -> bool {
         self.definition.request.as_ref().is_some_and(|scope| scope.tools.is_some())
     }
 
-    /// What the kernel is given for a new turn.
+    /// Returns the kernel's settings for a new turn.
     pub(super) fn of_turn(&self, ports: &Ports) -> Settings {
         let targets = self.model.as_route().map(|route| route.targets.clone()).unwrap_or_default();
         let idempotent_tools = self.tools.idempotent();
@@ -132,7 +132,8 @@ impl TurnSettings {
         }
     }
 
-    /// Those of a turn that was saved, whatever is configured now; else also what of it is gone.
+    /// Restores the settings of a saved turn, independent of the current configuration. The second value says what is
+    /// missing, if anything.
     fn restore(
         ports: &Ports,
         turn: &Turn,
@@ -142,7 +143,7 @@ impl TurnSettings {
         let configured = &definition.configured;
         let mut is_gone = model.id() != definition.model && !definition.model.is_empty();
         if is_gone && turn.target().is_some() {
-            // A route that is gone: its targets were saved with the turn.
+            // The route was removed from the configuration, but its targets were saved with the turn.
             let route = ports.route_of(&definition.model, &turn.settings().targets);
             (model, is_gone) = (Choice::Route(Arc::new(route)), false);
         }
@@ -175,7 +176,7 @@ impl TurnSettings {
 }
 
 impl TurnTask {
-    /// A new turn.
+    /// Creates a new turn.
     pub(crate) fn begin(
         ports: &Ports,
         id: TurnId,
@@ -187,7 +188,7 @@ impl TurnTask {
         Self { owed, ..Self::new(ports, id, prompt, settings) }
     }
 
-    /// A new turn over a history that came with it.
+    /// Creates a new turn over a history that the request brought along.
     pub(crate) fn over(
         ports: &Ports,
         id: TurnId,
@@ -204,7 +205,7 @@ impl TurnTask {
         Self { turn, effects, settings, owed }
     }
 
-    /// A turn that tries another one again.
+    /// Creates a turn that retries turn `again`.
     pub(crate) fn retry(
         ports: &Ports,
         id: TurnId,
@@ -224,7 +225,7 @@ impl TurnTask {
         }
     }
 
-    /// The first of the messages that are left over from a turn, as the next turn. The others wait on.
+    /// Creates the next turn from the first of the leftover messages. The others stay queued.
     pub(super) fn queued(
         ports: &Ports,
         conversation: &Conversation,
@@ -247,10 +248,10 @@ impl TurnTask {
         Some(job)
     }
 
-    /// A turn that is in the journal, unsealed.
+    /// Resumes an unsealed turn from the journal.
     ///
     /// # Errors
-    /// When there is no model at all.
+    /// When no model is configured.
     pub(super) fn again(ports: &Ports, parked: Parked, asked: Option<&str>) -> Result<Self, Error> {
         let Parked { mut turn, definition, .. } = parked;
         let asked = Some(definition.model.as_str()).filter(|model| !model.is_empty()).or(asked);
@@ -258,11 +259,11 @@ impl TurnTask {
         let (settings, gone) = TurnSettings::restore(ports, &turn, model, definition);
         let input = gone.map_or(Input::Recover, |gone| fault(&gone));
         let (mut effects, now) = (Effects::new(), ports.clock.now());
-        // A new step may begin here, and its target is the schedule's to say.
+        // A new step may begin here, and the schedule chooses its target.
         let policy = ports.informed(settings.schedule.clone());
         let recover = AssertUnwindSafe(|| turn.handle(now, input, &policy, &mut effects));
         if let Err(panic) = catch_unwind(recover) {
-            // As when it panics later: this turn ends, and no other.
+            // As with a later panic, only this turn ends.
             let broke = fault(&format!("the turn broke: {}", panic_text(panic.as_ref())));
             turn.handle(now, broke, &NoRetry, &mut effects);
         }

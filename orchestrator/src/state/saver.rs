@@ -1,4 +1,4 @@
-//! Saves a document whenever what it is made of changes.
+//! Saves a document whenever its source changes.
 
 use std::sync::{Arc, Weak};
 
@@ -6,8 +6,8 @@ use tokio::sync::watch;
 
 use super::StateStore;
 
-/// Saves a document after each change, or after several at once while the store is busy, for as long as its owner is in
-/// use. A document that could not be saved is saved with the next change.
+/// Saves a document after each change, or after several at once while the store is busy, as long as its owner exists. A
+/// document that could not be saved is saved with the next change.
 pub(crate) async fn save_changes<T: Send + Sync>(
     name: &'static str,
     owner: Weak<T>,

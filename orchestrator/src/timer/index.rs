@@ -1,4 +1,4 @@
-//! Who is parked, and until when.
+//! The index of parked turns.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -12,18 +12,18 @@ use everturn_wire::ConversationId;
 use super::AT_ONCE;
 use crate::telemetry::GaugeGuard;
 
-/// Conversations whose turn is parked, the earliest first.
+/// Conversations whose turn is parked, by wake-up time, earliest first.
 #[derive(Default)]
 pub(super) struct Index(Mutex<BTreeMap<(Millis, ConversationId), Parked>>);
 
-/// A parked turn counts as one that is active and waits.
+/// Counts a parked turn as active and waiting.
 struct Parked {
     _active: GaugeGuard,
     _waiting: GaugeGuard,
 }
 
 impl Index {
-    /// Says whether there is no earlier one.
+    /// Adds a conversation. Returns whether it is the earliest now.
     pub(super) fn insert(&self, at: Millis, id: ConversationId) -> bool {
         let mut parked = self.lock();
         let is_first = parked.first_key_value().is_none_or(|((first, _), _)| at < *first);
@@ -34,12 +34,13 @@ impl Index {
         is_first
     }
 
-    /// Adds many, of which none is in it; at best sorted. Says whether one of them is the first now.
+    /// Adds many conversations, none of which may be in the index; fastest if they are sorted. Returns whether one of
+    /// them is the earliest now.
     pub(super) fn extend(&self, all: Vec<(Millis, ConversationId)>) -> bool {
         let guards = GaugeGuard::parked_turns(all.len());
         let guarded =
             all.into_iter().zip(guards).map(|(at, (_active, _waiting))| (at, Parked { _active, _waiting }));
-        // Built in one go, which is a multiple faster than one by one.
+        // Bulk building is several times faster than inserting one by one.
         let mut new: BTreeMap<_, _> = guarded.collect();
         let mut parked = self.lock();
         let first = |parked: &BTreeMap<(Millis, ConversationId), Parked>| {
@@ -62,7 +63,7 @@ impl Index {
         }
     }
 
-    /// When those of these conversations that are parked are woken. Reads up to the last of them.
+    /// Returns when the parked ones of these conversations will be woken. Scans the index up to the last of them.
     pub(super) fn wakes_of(&self, mut ids: HashSet<&ConversationId>) -> Vec<(ConversationId, Millis)> {
         let mut wakes = Vec::new();
         if ids.is_empty() {
@@ -79,7 +80,7 @@ impl Index {
         wakes
     }
 
-    /// Takes out the first one if its time has come; else says how long there is until then.
+    /// Removes and returns the first conversation if it is due; otherwise returns the time left until then.
     pub(super) fn due(&self, now: Millis) -> Result<ConversationId, Option<Duration>> {
         let mut parked = self.lock();
         match parked.first_entry() {

@@ -1,11 +1,11 @@
-//! Long results, cut to what a model can do something with.
+//! Cuts long results to a size that a model can use.
 
-/// The beginning and the end of a text of more than `most` bytes, and in between how much was left out.
+/// Returns a text of more than `most` bytes as its beginning, a note of how much was left out, and its end.
 pub(crate) fn excerpt(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;
     }
-    // The beginning says what it is, the end how it came out.
+    // The beginning says what the text is, the end shows the outcome.
     let head = &text[..text.floor_char_boundary(most - most / 2)];
     let tail = &text[text.ceil_char_boundary(text.len() - most / 2)..];
     let left_out = text.len() - head.len() - tail.len();

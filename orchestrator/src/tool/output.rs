@@ -1,4 +1,4 @@
-//! Live output of a running tool, bounded.
+//! Bounded live output of a running tool.
 
 use std::sync::{
     Arc,
@@ -9,13 +9,13 @@ use everturn_kernel::Input;
 use everturn_wire::OutputStream;
 use tokio::sync::mpsc;
 
-/// Live output of a running tool: shown to those who watch, never to the model. Bounded for each call by
-/// [`Builder::max_live_output`](crate::Builder::max_live_output): a tool may print without end.
+/// Live output of a running tool, shown to subscribers but never to the model. Limited for each call by
+/// [`Builder::max_live_output`](crate::Builder::max_live_output), as a tool may print without end.
 #[derive(Clone, Debug)]
 pub struct Output {
     call_id: String,
     inbox: mpsc::Sender<Box<Input>>,
-    /// Bytes that may still be shown; all clones share them.
+    /// Remaining bytes that may be shown, shared by all clones.
     left: Arc<AtomicUsize>,
 }
 
@@ -24,16 +24,16 @@ impl Output {
         Self { call_id, inbox, left: Arc::new(AtomicUsize::new(most)) }
     }
 
-    /// Shows a piece of text. Waits while watchers are being told what came before. What exceeds the bound of the call is
-    /// not shown; watchers are told so once.
+    /// Publishes a piece of text. Waits until earlier output is published. Output beyond the call's limit is dropped;
+    /// subscribers get one note about that.
     pub async fn write(&self, stream: OutputStream, data: impl Into<String> + Send) {
         let Some(data) = self.within_bound(data.into()) else { return };
         let input = Input::ToolOutput { call_id: self.call_id.clone(), stream, data };
-        // Nobody listens any more when the turn is over: then there is nobody to show it to.
+        // Fails when the turn is over; then nobody needs the output.
         let _ = self.inbox.send(Box::new(input)).await;
     }
 
-    /// What may be shown of it: all, or what still fits with a note, or nothing.
+    /// The part of `data` that may be shown: all of it, what still fits and a note, or nothing.
     fn within_bound(&self, mut data: String) -> Option<String> {
         let taken = |left: usize| Some(left.saturating_sub(data.len()));
         let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).unwrap_or_default();

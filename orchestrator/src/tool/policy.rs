@@ -1,4 +1,4 @@
-//! Policies: what may be done with the calls of a tool.
+//! Tool policies.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub enum Policy {
     Allow,
     /// A person is asked.
     Ask,
-    /// A model reviews it.
+    /// A reviewer decides.
     Review,
     /// It does not run, and the model is told so.
     Deny,

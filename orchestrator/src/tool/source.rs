@@ -7,33 +7,35 @@ use everturn_wire::ToolSourceStatus;
 
 use super::Tool;
 
-/// Tools that come and go while the orchestrator runs, such as those of an MCP server. A turn is offered what there is
-/// when it begins.
+/// Tools that come and go while the orchestrator runs, such as those of an MCP server. A turn is offered the tools that
+/// are available when it begins.
 #[async_trait]
 pub trait ToolSource: Send + Sync + 'static {
-    /// Its name, for people.
+    /// The source's name, shown to people.
     fn name(&self) -> &str;
 
-    /// What turns that begin now are offered. Cheap: the same `Arc` as long as the list is the same. Tools that cannot
-    /// be called for a while stay in it, as requests whose tools change cannot be cached: their calls fail.
+    /// The tools offered to turns that begin now. Must be cheap: returns the same `Arc` while the list is unchanged.
+    /// Tools that are temporarily unavailable stay in the list and their calls fail, because changing the tools of
+    /// requests defeats prompt caching.
     fn tools(&self) -> Arc<[Arc<dyn Tool>]>;
 
-    /// How it is.
+    /// The source's current state.
     fn state(&self) -> SourceState;
 
-    /// Whether it may offer a tool of that name later, which it does not offer now. A turn that is taken up after a restart
-    /// waits for sources that may yet offer one of its tools.
+    /// Whether the source may later offer a tool of this name that it does not offer now. A turn that resumes after a
+    /// restart waits for sources that may still offer one of its tools.
     fn may_offer(&self, name: &str) -> bool;
 
-    /// Waits until it is no longer starting, whether that worked or not.
+    /// Waits until the source is no longer starting, whether that succeeded or not.
     async fn settled(&self);
 }
 
-/// How a source is.
+/// The state of a tool source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceState {
     /// Whether its tools can be called.
     pub status: ToolSourceStatus,
-    /// Why it is down, when it is started again, or what of it cannot be offered. Without secrets: people are shown it.
+    /// Why it is down, when it will be restarted, or which tools cannot be offered. Shown to people, so it must not
+    /// contain secrets.
     pub message: Option<String>,
 }

@@ -1,20 +1,20 @@
-//! The ids that events of a turn have in common.
+//! The ids that the events of a turn share.
 
 use everturn_wire::ConversationId;
 use memchr::{memchr, memmem};
 
-/// The id of a conversation as the JSON of its events has it.
+/// A conversation's id as it appears in the JSON of its events.
 pub(crate) struct Ids(Vec<u8>);
 
-/// Where the id of a turn begins that follows it.
+/// What precedes the turn's id.
 const TURN_ID: &[u8] = br#","turnId":"#;
 
-/// With which ids the JSON of an event ends.
+/// The ids with which the JSON of an event ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End<'e> {
     Other,
     Conversation,
-    /// With that of a conversation and this one.
+    /// The conversation's id and this turn's.
     Turn(&'e [u8]),
 }
 
@@ -30,12 +30,12 @@ impl End<'_> {
 
 impl Ids {
     pub(crate) fn of(conversation: &ConversationId) -> Self {
-        // Text can always be written as JSON.
+        // A string can always be serialized.
         let id = serde_json::to_string(conversation).unwrap_or_default();
         Self(format!(r#","conversationId":{id}"#).into_bytes())
     }
 
-    /// The JSON of an event without its ids, and these.
+    /// Splits the JSON of an event into the part before its ids, and the ids.
     pub(super) fn part<'e>(&self, json: &'e [u8]) -> (&'e [u8], End<'e>) {
         let Some(open) = json.strip_suffix(b"}") else { return (json, End::Other) };
         if let Some(rest) = open.strip_suffix(&self.0[..]) {
@@ -48,7 +48,7 @@ impl Ids {
         }
     }
 
-    /// What [`Self::part`] took from the JSON.
+    /// The part that [`Self::part`] removed from the JSON.
     pub(super) fn end<'a>(&'a self, end: End<'a>) -> [&'a [u8]; 3] {
         match end {
             End::Other => [b"", b"", b""],

@@ -1,22 +1,22 @@
-//! Texts that an event and a chunk have in common.
+//! Finds texts that an event and a chunk share.
 
 use memchr::{memchr, memchr2, memmem};
 
-/// Texts from this length on, in bytes, are not kept twice.
+/// Length in bytes from which shared texts are stored only once.
 pub(super) const LONG: usize = 64;
 
-/// The chunks of an append, whose texts its events need not repeat.
+/// The chunks of an append; its events need not repeat their texts.
 #[derive(Default)]
 pub(crate) struct Chunks(Vec<Source>);
 
-/// A chunk's JSON, and where the last text was found in it: the next one mostly follows.
+/// A chunk's JSON, and where the last text was found in it: usually the next one follows.
 struct Source {
     seq: u64,
     json: String,
     after: usize,
 }
 
-/// A text of an event, `length` bytes at `at`, that the JSON of a chunk has at `from`.
+/// A text of an event, `length` bytes at `at`, which is at `from` in the JSON of a chunk.
 #[derive(Debug)]
 pub(super) struct Repeated {
     pub(super) seq: u64,
@@ -54,7 +54,7 @@ impl Source {
     }
 }
 
-/// The longest string in a piece of JSON, as it is written between its quotes, and where it is.
+/// The longest string in a piece of JSON, as written between its quotes, and its position.
 fn longest_text(json: &[u8]) -> (usize, &[u8]) {
     let mut longest = (0, &json[..0]);
     let mut at = 0;
@@ -69,7 +69,7 @@ fn longest_text(json: &[u8]) -> (usize, &[u8]) {
     longest
 }
 
-/// How many bytes there are up to the quote that ends a string.
+/// The number of bytes before the closing quote of a string.
 fn string_length(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = memchr2(b'"', b'\\', &rest[at..]) {

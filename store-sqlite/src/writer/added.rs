@@ -1,4 +1,4 @@
-//! What an append adds to a conversation: rows that are never changed.
+//! The rows that an append adds to a conversation; they are never changed.
 
 use everturn_orchestrator::{Commit, StoredEvent};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
@@ -17,15 +17,15 @@ pub(super) struct Added<'c> {
     on: &'c Connection,
     conversation: i64,
     ids: Ids,
-    /// When it happened, in epoch milliseconds.
+    /// Time of the append, in epoch milliseconds.
     time: i64,
     chunks: Chunks,
-    /// Events that are not written yet.
+    /// Events not yet written.
     run: Option<Run>,
 }
 
 impl<'c> Added<'c> {
-    /// To the conversation of this key and id.
+    /// Adds to the conversation with this key and id.
     pub(super) fn new(on: &'c Connection, conversation: i64, id: &ConversationId, time: i64) -> Self {
         Self { on, conversation, ids: Ids::of(id), time, chunks: Chunks::default(), run: None }
     }
@@ -70,7 +70,7 @@ impl<'c> Added<'c> {
             return Ok(());
         }
         self.end_run()?;
-        // The first one is always taken.
+        // A new run always accepts its first event.
         self.run.insert(Run::at(event.start)).push(event, &self.ids, &mut self.chunks);
         Ok(())
     }
@@ -93,7 +93,7 @@ impl<'c> Added<'c> {
     }
 
     fn seal(&mut self, figures: &TurnMetrics) -> Result<()> {
-        // What follows is of the next turn.
+        // What follows belongs to the next turn.
         self.end_run()?;
         let sql = "INSERT INTO entry (conversation, kind, place, sealed_at, ends, text) VALUES (?1, ?2,
             (SELECT coalesce(max(place), 0) + 1 FROM entry WHERE conversation = ?1 AND kind = ?2),
@@ -104,7 +104,7 @@ impl<'c> Added<'c> {
     }
 }
 
-/// JSON that is bytes already, kept as text.
+/// JSON bytes, stored as text.
 struct Text<'a>(&'a [u8]);
 
 impl ToSql for Text<'_> {

@@ -1,4 +1,4 @@
-//! One append, as statements.
+//! Writes one append as SQL statements.
 
 use everturn_orchestrator::{Commit, Definition, JournalError, Version};
 use everturn_wire::ConversationId;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{added::Added, group::Known, row::Row};
 use crate::record::{count, integer, to_json};
 
-/// One append that waits to be written.
+/// An append waiting to be written.
 pub(crate) struct Append {
     id: ConversationId,
     expected: Version,
@@ -17,7 +17,7 @@ pub(crate) struct Append {
 }
 
 impl Append {
-    /// An append, and where its answer will arrive.
+    /// Creates an append, and the receiver of its answer.
     pub(crate) fn new(
         id: ConversationId,
         expected: Version,
@@ -27,12 +27,12 @@ impl Append {
         (Self { id, expected, commit, answer }, answered)
     }
 
-    /// Answers who asked, if he still waits.
+    /// Sends the result to the caller, if it is still waiting.
     pub(super) fn answer(self, answer: std::result::Result<Version, JournalError>) {
         let _ = self.answer.send(answer);
     }
 
-    /// Writes it inside the transaction at hand. A stale one writes nothing.
+    /// Writes the append inside the current transaction. A stale one writes nothing.
     pub(super) fn write(
         &self,
         on: &Connection,
@@ -64,13 +64,13 @@ fn find(on: &Connection, id: &ConversationId) -> Result<Option<(i64, Version)>> 
         .optional()
 }
 
-/// The definition written last. Turns of one orchestrator mostly have the same, and to look one up means to write it as JSON,
-/// system prompt included.
+/// The most recently written definition. The turns of an orchestrator usually have the same, and looking one up means
+/// serializing it, system prompt included.
 #[derive(Debug, Default)]
 pub(super) struct LastDefinition(Option<(Definition, i64)>);
 
 impl LastDefinition {
-    /// Returns the key of a definition, which is inserted if there is none like it.
+    /// Returns the key of a definition, inserting it if it is new.
     fn key_of(&mut self, on: &Connection, definition: &Definition) -> Result<i64> {
         match &self.0 {
             Some((last, key)) if last == definition => Ok(*key),
@@ -82,7 +82,7 @@ impl LastDefinition {
         }
     }
 
-    /// Its row may be gone: what wrote it was undone, or somebody else removed it.
+    /// Forgets the definition, whose row may be gone because its transaction was rolled back or the row was deleted.
     pub(super) fn forget(&mut self) {
         self.0 = None;
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::error;
 
-/// What is known from earlier transactions.
+/// State kept between transactions.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) definition: LastDefinition,
@@ -20,9 +20,9 @@ pub(super) struct Known {
 
 type Answer = Result<Version, JournalError>;
 
-/// Commits the appends together and answers each. When that fails, nothing of it was saved: then each is tried alone,
-/// so that one that cannot be written costs only itself. A flush that failed is not tried again: none of them is saved
-/// as far as we know, and whoever wrote must hear of it. The next commit writes the same place of the log anew.
+/// Commits the appends together and answers each. If that fails, nothing was saved, and each is tried alone, so that
+/// only those that cannot be written fail. A failed flush is not retried: it is unknown whether the appends were saved,
+/// and their callers must be told so. The next commit overwrites the same part of the log.
 pub(super) fn settle(connection: &mut Connection, path: &Path, group: Vec<Append>, known: &mut Known) {
     let result = commit(connection, &group, known);
     if result.is_err() {
@@ -51,7 +51,7 @@ fn commit(connection: &mut Connection, group: &[Append], known: &mut Known) -> r
     if group.is_empty() {
         return Ok(Vec::new());
     }
-    // Where even undoing failed, it is made up for here.
+    // Completes a rollback that failed earlier.
     if !connection.is_autocommit() {
         connection.execute_batch("ROLLBACK")?;
     }

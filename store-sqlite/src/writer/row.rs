@@ -1,4 +1,4 @@
-//! What an append changes in the row of its conversation: one statement, as each costs about as much as an insert.
+//! Updates the row of a conversation in one statement, as each statement costs about as much as an insert.
 
 use everturn_orchestrator::{Head, TurnRecord, Version, Wait};
 use everturn_wire::ConversationId;
@@ -21,12 +21,12 @@ const INSERT: &str =
 pub(super) struct Row<'a> {
     pub(super) version: Version,
     pub(super) head: &'a Head,
-    /// The unsealed turn with the key of its definition.
+    /// The unsealed turn, and the key of its definition.
     pub(super) turn: Option<(&'a TurnRecord, i64)>,
 }
 
 impl Row<'_> {
-    /// Writes them to the row of this key, which is returned.
+    /// Writes the values to the row with this key, which is returned.
     pub(super) fn update(&self, on: &Connection, key: i64, left: &mut Left) -> Result<i64> {
         self.execute(on, UPDATE, key)?;
         self.running(on, key, left)?;
@@ -41,7 +41,7 @@ impl Row<'_> {
         Ok(key)
     }
 
-    /// Runs a statement whose parameters are the columns and, at the end, what identifies the row.
+    /// Runs a statement whose parameters are the columns, followed by what identifies the row.
     fn execute(&self, on: &Connection, sql: &str, row: impl ToSql) -> Result<()> {
         let mut statement = on.prepare_cached(sql)?;
         let mut bind = Bind { to: &mut statement, last: 0 };
@@ -52,7 +52,8 @@ impl Row<'_> {
         statement.raw_execute().map(drop)
     }
 
-    /// Writes the turn to the table of running turns if it does not wait. Otherwise the row that may be there is outdated.
+    /// Writes a turn that does not wait to the table of running turns. Otherwise, a row that may exist there is
+    /// outdated.
     fn running(&self, on: &Connection, key: i64, left: &mut Left) -> Result<()> {
         let Some((turn, definition)) = self.turn.filter(|(turn, _)| turn.wait == Wait::Now) else {
             return left.add(on, key);
@@ -67,7 +68,7 @@ impl Row<'_> {
     }
 }
 
-/// Binds the parameters of a statement, the first one first.
+/// Binds the parameters of a statement in order.
 struct Bind<'s, 'c> {
     to: &'s mut Statement<'c>,
     last: usize,
@@ -89,10 +90,10 @@ impl Bind<'_, '_> {
         self.value(integer(head.last_seq))
     }
 
-    /// A turn that waits; nulls for any other.
+    /// Binds a waiting turn; nulls for any other.
     fn turn(&mut self, turn: Option<(&TurnRecord, i64)>) -> Result<()> {
         let Some((turn, definition)) = turn.filter(|(turn, _)| turn.wait != Wait::Now) else {
-            // Parameters that are not bound are null.
+            // Unbound parameters are null.
             self.last += 3;
             self.value(false)?;
             self.last += 3;

@@ -1,4 +1,4 @@
-//! The words of `everturn conversations`.
+//! Arguments of `everturn conversations`.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub enum Conversations {
         #[arg(long)]
         json: bool,
     },
-    /// Print one as a person reads it
+    /// Print one in readable form
     Show {
         /// Its id, or a unique prefix of it
         id: String,

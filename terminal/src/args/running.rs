@@ -1,4 +1,4 @@
-//! The words of the commands that ask a running server: `everturn targets`, `everturn tools`.
+//! Arguments of the commands that query a running server.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `/allowed` and `/revoke`: the tools that were allowed for the whole conversation.
+//! `/allowed` and `/revoke`: the tools that are allowed for the entire conversation.
 
 use anyhow::Result;
 use everturn_console::wording;
@@ -6,22 +6,22 @@ use everturn_wire::{Approvals, ConversationId, Revoked};
 
 use crate::remote::{Remote, encoded};
 
-/// Lists them.
+/// Lists the allowed tools.
 const ALLOWED: &str = "/allowed";
-/// Asks again before each call of one.
+/// Revokes a tool, so that each of its calls is asked about again.
 const REVOKE: &str = "/revoke";
 
-/// The most characters that are shown of a tool's name.
+/// Maximum length of a displayed tool name, in characters.
 const NAME: usize = 60;
 
-/// What a line asks for.
+/// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     List,
     Revoke(String),
 }
 
-/// What a line asks for, if it is about that at all.
+/// Parses a line, if it is one of these commands.
 pub(super) fn asked(line: &str) -> Option<Asked> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
@@ -31,7 +31,7 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
     }
 }
 
-/// Does what was asked, and tells what came of it.
+/// Runs the command and returns its result as text.
 ///
 /// # Errors
 /// When the server cannot be asked.
@@ -40,7 +40,7 @@ pub(super) async fn answer(asked: Asked, id: &ConversationId, remote: &Remote<'_
         Asked::List => {
             let answer = remote.get(&format!("/conversations/{id}/approvals")).await?;
             let approvals: Option<Approvals> = answer.map(|answer| answer.read()).transpose()?;
-            // Until something was said there is no conversation.
+            // There is no conversation before the first message.
             Ok(told(&approvals.map(|approvals| approvals.allowed_tools).unwrap_or_default()))
         }
         Asked::Revoke(tool) => {

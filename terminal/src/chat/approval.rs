@@ -1,4 +1,4 @@
-//! Tool calls that wait for the person's approval: asked about one after the other.
+//! Tool calls that wait for the person's approval; asked about one at a time.
 
 mod details;
 
@@ -11,21 +11,21 @@ use tokio::time::Instant;
 use super::view::{Asked, Line, Status, View};
 use crate::remote::Clock;
 
-/// The most characters that are shown of a tool's name, and of a reason.
+/// Maximum length of a displayed tool name, and of a reason, in characters.
 const NAME: usize = 60;
 const REASON: usize = 300;
 
-/// The most characters of a reason that are sent: at most four bytes each, and the server takes 4,096.
+/// Maximum length of a reason that is sent, in characters: at most four bytes each, and the server accepts 4,096.
 const LONGEST: usize = 1000;
 
-/// What a person decides about a call.
+/// A person's decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// It runs.
+    /// The call runs.
     Once,
-    /// It runs, and every call of its tool in the conversation from now on.
+    /// The call runs, and so does every later call of its tool in the conversation.
     Always,
-    /// It does not run, perhaps for a reason that the model is told.
+    /// The call does not run; the model is told the reason, if any.
     Deny(Option<String>),
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Request {
     until: Option<Instant>,
     /// When it was shown.
     asked: Option<Instant>,
-    /// What was answered here.
+    /// The answer given here.
     answered: Option<Choice>,
 }
 
@@ -78,11 +78,11 @@ impl Request {
     }
 }
 
-/// The calls that wait for an answer, in their order.
+/// The calls that wait for an answer, in order.
 #[derive(Default)]
 pub(super) struct Approvals {
     pending: VecDeque<Request>,
-    /// How somebody can answer who cannot do so here; told once.
+    /// How else approvals can be answered, if not here; shown once.
     pub(super) elsewhere: Option<String>,
 }
 
@@ -95,7 +95,7 @@ impl Approvals {
         }
     }
 
-    /// Shows the first one that has no answer, if it is not shown yet, and that it waits for one.
+    /// Shows the first unanswered call, if it is not shown yet, and that it waits for an answer.
     pub(super) fn show(&mut self, view: &mut dyn View) -> io::Result<()> {
         let open = || |request: &&Request| request.answered.is_none();
         let more = self.pending.iter().filter(open()).count().saturating_sub(1);
@@ -114,13 +114,13 @@ impl Approvals {
         view.status(Status::Approval(Asked { since: asked, until: first.until, more }))
     }
 
-    /// Whether a single key answers: somebody had the time to see what is asked.
+    /// Whether single keys answer: the request has been shown long enough to be read.
     pub(super) fn may_answer(&self) -> bool {
         let first = self.pending.iter().find(|request| request.answered.is_none());
         first.and_then(|first| first.asked).is_some_and(|asked| Asked::is_settled(asked, Instant::now()))
     }
 
-    /// Notes an answer to the call that is shown.
+    /// Records the answer to the call that is shown.
     pub(super) fn answer(&mut self, choice: Choice) -> Option<&Request> {
         let shown = |request: &&mut Request| request.answered.is_none() && request.asked.is_some();
         let request = self.pending.iter_mut().find(shown)?;
@@ -128,7 +128,7 @@ impl Approvals {
         Some(request)
     }
 
-    /// A call waits no longer: its tool, and what there is to say of it.
+    /// Ends the wait of a call; returns its tool and what to say about it.
     pub(super) fn resolve(
         &mut self,
         (step_id, tool_call_id): (&StepId, &str),
@@ -141,7 +141,7 @@ impl Approvals {
         let tool = request.tool;
         let why =
             reason.map_or_else(String::new, |reason| format!(": {}", wording::one_line(reason, REASON)));
-        // Who answered here knows that.
+        // A person who answered here knows that.
         let who = if request.answered.is_none() { who } else { "" };
         let is_always = request.answered == Some(Choice::Always);
         let told = match verdict {
@@ -156,12 +156,12 @@ impl Approvals {
         Some((tool, told))
     }
 
-    /// A call has its result, so it waits no longer.
+    /// Forgets a call that has its result.
     pub(super) fn forget(&mut self, tool_call_id: &str) {
         self.pending.retain(|request| request.tool_call_id != tool_call_id);
     }
 
-    /// The connection was lost: an answer without an effect so far may not have arrived.
+    /// After the connection was lost: answers without an effect so far may not have arrived.
     pub(super) fn reopen(&mut self) {
         for request in &mut self.pending {
             request.answered = None;

@@ -1,4 +1,4 @@
-//! Message by message: what is typed between turns.
+//! The interactive loop between turns.
 
 use std::{
     io::{self, Write as _},
@@ -19,12 +19,12 @@ use super::{
     view::Line,
 };
 
-/// The most characters that are shown of the last message, and of its answer.
+/// Maximum length of the displayed last message, and of its answer, in characters.
 const QUESTION: usize = 300;
 const ANSWER: usize = 2000;
 
 impl Chat {
-    /// Message by message, until the input ends.
+    /// Reads and sends messages until the input ends.
     pub(super) async fn converse(
         &mut self,
         is_active: bool,
@@ -48,7 +48,7 @@ impl Chat {
         } else if !is_new {
             self.recall().await?;
         }
-        // They are a help while typing, no more.
+        // Used only for completion, so a failure does not matter.
         let models = self.host.server.models().await.unwrap_or_default();
         let prompt = Prompt::start(models)?;
         loop {
@@ -88,10 +88,10 @@ impl Chat {
         }
     }
 
-    /// Says what becomes of all this.
+    /// On leaving, lists messages that were not sent and says how to continue.
     fn leave(&mut self) -> Result<ExitCode> {
         if self.host.kept == Kept::Nowhere || matches!(self.host.kept, Kept::InFile(_)) {
-            // They are in the memory of this process.
+            // Queued messages exist only in this process.
             for queued in std::mem::take(&mut self.queued) {
                 self.note(&format!("Not sent: {}", wording::one_line(&queued.text, QUEUED)))?;
             }
@@ -102,7 +102,7 @@ impl Chat {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Shows how a conversation that is gone on with ended.
+    /// Shows the last exchange of a continued conversation.
     async fn recall(&mut self) -> Result<()> {
         let Some(Exchange { message, answer }) =
             self.host.server.last_exchange(&self.conversation_id).await?
@@ -146,7 +146,8 @@ impl Chat {
         }
     }
 
-    /// The next message. Meanwhile the connection is listened to: a server hangs up on a client that does not answer.
+    /// Reads the next message. The connection is serviced meanwhile, as a server disconnects clients that do not
+    /// answer.
     async fn ask(&mut self, prompt: &Prompt, interrupt: &mut Interrupt) -> Result<Answer> {
         let answer = prompt.next(std::mem::take(&mut self.draft));
         tokio::pin!(answer);
@@ -160,7 +161,7 @@ impl Chat {
                 }
                 news = self.link.next() => news,
             };
-            // The prompt has the terminal still.
+            // The prompt still controls the terminal.
             drop(news.inspect_err(|_| key::restore())?);
         }
     }

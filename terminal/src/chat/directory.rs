@@ -1,4 +1,4 @@
-//! The conversations of a server: which one is meant, and how it stands.
+//! Looks up conversations of a server and their state.
 
 use anyhow::{Context as _, Result, bail};
 use everturn_wire::{
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{conversations::selection, remote::Remote};
 
-/// The most pages of conversations that are searched for a prefix; a page of our server has 500.
+/// Maximum number of pages searched for a prefix; our server returns 500 conversations per page.
 const PAGES: usize = 200;
 
 /// The conversations of a server.
@@ -22,7 +22,7 @@ pub(super) struct Exchange {
 }
 
 impl Directory<'_> {
-    /// The conversation with that id, or the only one whose id begins so.
+    /// The conversation with this id, or the only one whose id has this prefix.
     ///
     /// # Errors
     /// When there is none, or more than one.
@@ -44,10 +44,10 @@ impl Directory<'_> {
         Ok(ConversationId::parse(found)?)
     }
 
-    /// A name for a new conversation.
+    /// Checks a name for a new conversation.
     ///
     /// # Errors
-    /// When it is not valid, or one has it.
+    /// When the name is not valid or already in use.
     pub(super) async fn check_free(&self, name: &str) -> Result<ConversationId> {
         let id = ConversationId::parse(name)?;
         if self.has(&id).await? {
@@ -56,7 +56,7 @@ impl Directory<'_> {
         Ok(id)
     }
 
-    /// The conversation that was used last.
+    /// The most recently used conversation.
     ///
     /// # Errors
     /// When there is none.
@@ -66,13 +66,13 @@ impl Directory<'_> {
         Ok(latest.context("there is no conversation to continue yet: say something first")?.id)
     }
 
-    /// What the list says of a conversation, if it is among those used last.
+    /// The list's entry for a conversation, if it is among the most recently used.
     pub(super) async fn summary(&self, id: &ConversationId) -> Result<Option<ConversationSummary>> {
         let page: Option<ConversationList> = self.get("/conversations").await?;
         Ok(page.and_then(|page| page.into_iter().find(|conversation| conversation.id == *id)))
     }
 
-    /// Whether a turn runs or waits there.
+    /// Whether a turn runs or waits in a conversation.
     pub(super) async fn is_active(&self, id: &ConversationId) -> Result<bool> {
         let state: Option<ConversationState> = self.get(&format!("/conversations/{id}/status")).await?;
         Ok(state.is_some_and(|state| state.is_active))
@@ -92,7 +92,7 @@ impl Directory<'_> {
         Ok(last_user(&chunks).map(|place| chunks[place].seq))
     }
 
-    /// That message, and the text that answers it.
+    /// The last user message, and the text that answers it.
     pub(super) async fn last_exchange(&self, id: &ConversationId) -> Result<Option<Exchange>> {
         let chunks = self.newest(id).await?;
         let Some(place) = last_user(&chunks) else { return Ok(None) };
@@ -130,13 +130,13 @@ impl Directory<'_> {
         Ok(found.is_some())
     }
 
-    /// What a call answers; none where there is no such thing.
+    /// Sends a GET request; `None` if the resource does not exist.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
         self.0.get(path).await?.map(|answer| answer.read()).transpose()
     }
 }
 
-/// Where the last user message is that was not superseded.
+/// The index of the last user message that was not superseded.
 fn last_user(chunks: &[StoredChunk]) -> Option<usize> {
     let stands = |seq: u64| {
         !chunks.iter().any(|later| later.seq > seq && later.supersedes.is_some_and(|from| from <= seq))

@@ -1,23 +1,23 @@
-//! `/settings fallback`: what is asked in place of a model that fails.
+//! `/settings fallback`: the models to ask when a model fails.
 
 use everturn_wire::{Change, FallbackChains, RetryPatch, RetrySettingsState};
 
 /// The word after `/settings` or `/settings all`.
 pub(super) const FALLBACK: &str = "fallback";
 
-/// In place of models: there is no chain any more.
+/// Given instead of models to remove the chain.
 const NONE: &str = "none";
 
-/// A chain as a line sets it.
+/// A chain as set by a line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Chain {
     of: String,
-    /// None: it has no chain any more.
+    /// Empty: the chain is removed.
     models: Vec<String>,
 }
 
 impl Chain {
-    /// From the words after `fallback`: a model, then what is asked in its place, or `none`.
+    /// Parses the words after `fallback`: a model, then its fallbacks or `none`.
     pub(super) fn of_words(words: &[&str]) -> Option<Self> {
         let (of, models) = words.split_first()?;
         let models = match models {
@@ -29,8 +29,8 @@ impl Chain {
         Some(Self { of: (*of).to_owned(), models })
     }
 
-    /// The change of a scope with these settings: its chains replace those it inherits, which are therefore copied. The last one
-    /// of all conversations leaves nothing behind; that of one conversation, that it has none.
+    /// The change of a scope with these settings. Its chains replace the inherited ones, so those are copied. When the
+    /// last chain is removed, the global scope is reset; a conversation is set to have none.
     pub(super) fn change(&self, state: &RetrySettingsState) -> RetryPatch {
         let mut chains = state.effective.fallback_chains.clone().unwrap_or_default();
         if self.models.is_empty() {
@@ -44,7 +44,7 @@ impl Chain {
     }
 }
 
-/// The chains in words, a line for each.
+/// Describes the chains, one line each.
 pub(super) fn told(chains: &FallbackChains) -> impl Iterator<Item = String> {
     let chains = chains.0.iter().filter(|(_, models)| !models.is_empty());
     chains.map(|(of, models)| format!("{of} -> {}", models.join(", ")))

@@ -1,4 +1,4 @@
-//! The server that a chat goes through, and the conversation that it is about.
+//! The server of a chat, and its conversation.
 
 use anyhow::Result;
 use everturn_console::Hidden;
@@ -12,28 +12,28 @@ use crate::{
     remote::{Address, Remote},
 };
 
-/// Has the unsealed turn of a conversation go on.
+/// Resumes the unsealed turn of a conversation.
 pub type Resume = Box<dyn Fn(ConversationId) -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
-/// The server that is talked through.
+/// The server through which a chat runs.
 pub struct Host {
     pub(super) server: Server,
-    /// What a person is told about it.
+    /// Its description for people.
     pub(super) name: String,
-    /// What else they should know.
+    /// Further notes for people.
     pub(super) notes: Vec<String>,
     pub(super) kept: Kept,
     resume: Option<Resume>,
 }
 
-/// Where conversations are when the client has ended.
+/// Where conversations are kept after the client ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// At the server of this name, where turns go on.
+    /// At the server of this name, where turns continue.
     AtServer(String),
-    /// In a file, which `everturn chat` opens again with these words.
+    /// In a file, which this `everturn chat` command line opens again.
     InFile(String),
-    /// They end with this process.
+    /// Nowhere: they end with this process.
     Nowhere,
 }
 
@@ -49,38 +49,38 @@ pub struct Private {
     pub url: String,
     /// Its access token.
     pub token: Hidden,
-    /// What a person is told about it.
+    /// Its description for people.
     pub name: String,
-    /// What else they should know.
+    /// Further notes for people.
     pub notes: Vec<String>,
-    /// Where its conversations are when it has ended.
+    /// Where its conversations are kept after it ends.
     pub kept: Kept,
-    /// Has a turn of an earlier process go on: by itself it leaves them alone.
+    /// Resumes a turn of an earlier process; the server does not resume turns by itself.
     pub resume: Resume,
 }
 
 impl Host {
-    /// The server that was named.
+    /// The server at this address.
     ///
     /// # Errors
-    /// When that is not an address.
+    /// When the address is not valid.
     pub fn named(server: &str, token: Option<Hidden>) -> Result<Self> {
         let (name, kept) = (server.to_owned(), Kept::AtServer(server.to_owned()));
         let server = Server { address: Address::parse(server)?, token };
         Ok(Self { server, name, notes: Vec::new(), kept, resume: None })
     }
 
-    /// A private one.
+    /// A private server.
     ///
     /// # Errors
-    /// When it has no address.
+    /// When its address is not valid.
     pub fn private(private: Private) -> Result<Self> {
         let Private { url, token, name, notes, kept, resume } = private;
         let server = Server { address: Address::parse(&url)?, token: Some(token) };
         Ok(Self { server, name, notes, kept, resume: Some(resume) })
     }
 
-    /// The conversation that is asked for, else a new one.
+    /// The requested conversation, or a new one.
     pub(super) async fn conversation(&self, args: &args::Chat) -> Result<Found> {
         let directory = Directory(Remote::new(&self.server.address, self.server.token.as_ref())?);
         let id = match (&args.conversation, &args.new_conversation) {
@@ -93,7 +93,7 @@ impl Host {
         Ok(Found { is_active: directory.is_active(&id).await?, id, last, is_new: false })
     }
 
-    /// Has its unsealed turn go on, where only this does that.
+    /// Resumes the conversation's unsealed turn, if the server does not do so itself.
     pub(super) async fn resume(&self, id: &ConversationId) -> Result<()> {
         match &self.resume {
             Some(resume) => resume(id.clone()).await,
@@ -106,7 +106,7 @@ impl Host {
 pub(super) struct Found {
     pub(super) id: ConversationId,
     pub(super) last: Last,
-    /// A turn runs or waits.
+    /// Whether a turn runs or waits.
     pub(super) is_active: bool,
     pub(super) is_new: bool,
 }
@@ -117,7 +117,7 @@ impl Found {
     }
 }
 
-/// What can be asked again.
+/// What can be retried.
 #[derive(Default)]
 pub(super) struct Last {
     /// The last turn, if it failed or was stopped.

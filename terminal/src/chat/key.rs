@@ -1,4 +1,4 @@
-//! What a person does while a turn runs.
+//! A person's input while a turn runs.
 
 mod draft;
 mod listener;
@@ -18,26 +18,26 @@ use super::approval::Choice;
 pub(super) use draft::Draft;
 use listener::Listener;
 
-/// What a person wants.
+/// A person's action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// No more waiting: end the turn.
+    /// End the turn instead of waiting.
     Cancel,
-    /// No more waiting: ask again now.
+    /// Ask again now instead of waiting.
     RetryNow,
-    /// End the turn, whatever it does.
+    /// End the turn, whatever its state.
     Stop,
-    /// Leave it to itself.
+    /// Leave; the turn keeps running.
     Leave,
-    /// The call that waits for an answer has it.
+    /// Answer the call that waits for approval.
     Answer(Choice),
     /// The draft changed.
     Edited,
-    /// Send this after the answer, or within it.
+    /// Send this during or after the answer.
     Send(String),
 }
 
-/// What single keys do, beside what they always do.
+/// Actions of single keys that depend on the turn's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Acts {
     /// R asks again now.
@@ -46,41 +46,40 @@ pub(super) struct Acts {
     pub(super) answers: bool,
 }
 
-/// The keys of a terminal, one by one, and requests to end the program. The terminal is its user's again when this is
-/// dropped.
+/// The keys of a terminal, and requests to end the program. Restores the terminal when dropped.
 pub(super) struct Keys<'a> {
     interrupt: &'a mut Interrupt,
-    /// The listener goes before the terminal is given back: what is typed then is not for it.
+    /// The listener is dropped before the terminal is restored, so that it does not take later input.
     raw: Option<(Listener, Raw)>,
     draft: Draft,
 }
 
 impl<'a> Keys<'a> {
-    /// Only requests to end the program.
+    /// Reads only requests to end the program, no keys.
     pub(super) fn none(interrupt: &'a mut Interrupt) -> Self {
         Self { interrupt, raw: None, draft: Draft::default() }
     }
 
-    /// Takes the terminal over.
+    /// Takes over the terminal.
     pub(super) fn of_terminal(interrupt: &'a mut Interrupt) -> io::Result<Self> {
         let raw = Raw::enter()?;
         Ok(Self { raw: Some((Listener::start()?, raw)), ..Self::none(interrupt) })
     }
 
-    /// What is being typed.
+    /// The message being typed.
     pub(super) fn draft(&self) -> &Draft {
         &self.draft
     }
 
-    /// Gives the terminal back. What was typed and not sent, and whether the person wants to leave: what they pressed as
-    /// the turn ended counts, too.
+    /// Restores the terminal. Returns the unsent draft, and whether the person wants to leave; keys pressed as the turn
+    /// ended count, too.
     pub(super) fn end(mut self) -> (String, bool) {
         let Some((mut listener, raw)) = self.raw.take() else { return (String::new(), false) };
         let mut leaves = false;
         for event in listener.rest() {
             match meaning(event, Acts::default(), &mut self.draft) {
                 Some(Key::Leave) => leaves = true,
-                // There is nothing to send it behind.
+                // No turn is left to queue it after.
                 Some(Key::Send(text)) => drop(self.draft.paste(&text)),
                 _ => {}
             }
@@ -89,7 +88,7 @@ impl<'a> Keys<'a> {
         (self.draft.text().to_owned(), leaves)
     }
 
-    /// What the person wants next. A key that does nothing now is a letter. May be dropped at any time.
+    /// The person's next action. A key without an action is typed into the draft. Cancel-safe.
     pub(super) async fn next(&mut self, acts: Acts) -> Key {
         loop {
             let Some((events, _)) = &mut self.raw else {
@@ -112,7 +111,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Single keys act on the turn only while nothing is typed.
+/// What an input event means. Single keys act on the turn only while the draft is empty.
 fn meaning(event: Event, acts: Acts, draft: &mut Draft) -> Option<Key> {
     let key = match event {
         Event::Paste(text) => return draft.paste(&text),
@@ -149,13 +148,13 @@ fn answer(c: char) -> Option<Key> {
     Some(Key::Answer(choice))
 }
 
-/// The terminal without line editing and echo, until dropped.
+/// Raw mode: no line editing or echo until dropped.
 struct Raw;
 
 impl Raw {
     fn enter() -> io::Result<Self> {
         enable_raw_mode()?;
-        // A terminal that cannot tell what is pasted types it.
+        // A terminal without bracketed paste sends pasted text as keys.
         let _ = execute!(io::stdout(), EnableBracketedPaste);
         Ok(Self)
     }
@@ -167,13 +166,13 @@ impl Drop for Raw {
     }
 }
 
-/// Gives the terminal back to its user. One that is gone needs no restoring.
+/// Restores the terminal. Does nothing if the terminal is gone.
 pub(super) fn restore() {
     let _ = execute!(io::stdout(), DisableBracketedPaste);
     let _ = disable_raw_mode();
 }
 
-/// Makes a panic give the terminal back before it says anything.
+/// Makes a panic restore the terminal before printing its message.
 pub(super) fn restore_on_panic() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

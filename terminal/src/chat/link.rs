@@ -1,4 +1,4 @@
-//! The connection to a server: it answers pings, and comes back by itself where it left off.
+//! The connection to a server: answers pings, and reconnects automatically where it left off.
 
 use std::time::Duration;
 
@@ -21,23 +21,23 @@ use tokio_tungstenite::{
 use super::server::Server;
 use crate::remote::{self, Address, Clock};
 
-/// How often a lost connection is tried again, and how long before the first time; each time is twice as long.
+/// Number of attempts to reconnect, and the delay before the first; it doubles each time.
 pub(super) const TRIES: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 
-/// What may wait on either side before the other one takes it.
+/// Capacity of the channels in both directions.
 const PLACES: usize = 64;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// What happens on the connection.
+/// An event on the connection.
 #[derive(Debug)]
 pub(super) enum News {
-    /// The server said something, and where that is wanted: an event of it, verbatim.
+    /// A message from the server and, if requested, its event verbatim.
     Said(Box<ServerMessage>, Option<Box<RawValue>>),
-    /// The connection is lost and will be made again, for the nth time in a row.
+    /// The connection is lost; this is the nth consecutive attempt to reconnect.
     Lost(u32),
-    /// The connection is back, and goes on where it was.
+    /// The connection is back and continues where it was.
     Back,
 }
 
@@ -45,13 +45,13 @@ pub(super) enum News {
 pub(super) struct Link {
     commands: mpsc::Sender<Command>,
     news: mpsc::Receiver<Result<News>>,
-    /// What was heard and is to be heard again.
+    /// A received item to deliver again.
     kept: Option<News>,
     clock: Clock,
 }
 
 impl Link {
-    /// With `is_verbatim`, it keeps events as they were sent, too.
+    /// Connects to a server. With `is_verbatim`, events are also kept as they were sent.
     pub(super) async fn open(server: &Server, is_verbatim: bool) -> Result<Self> {
         let (address, token) = (server.address.clone(), server.token.clone());
         let (socket, clock) = connect(&address, token.as_ref()).await?;
@@ -68,20 +68,20 @@ impl Link {
         self.clock
     }
 
-    /// Tells the server something; after the connection is back, should it be lost.
+    /// Sends a command, after reconnecting if the connection is lost.
     pub(super) async fn send(&self, command: Command) -> Result<()> {
         self.commands.send(command).await.map_err(|_| anyhow!("the connection to the server is gone"))
     }
 
-    /// Has this happen next, once more.
+    /// Makes [`Self::next`] return this item again.
     pub(super) fn put_back(&mut self, news: News) {
         self.kept = Some(news);
     }
 
-    /// What happens next. May be dropped at any time.
+    /// The next item. Cancel-safe.
     ///
     /// # Errors
-    /// When the connection is gone for good.
+    /// When the connection cannot be restored.
     pub(super) async fn next(&mut self) -> Result<News> {
         if let Some(kept) = self.kept.take() {
             return Ok(kept);
@@ -90,16 +90,16 @@ impl Link {
     }
 }
 
-/// The task's side of a link.
+/// The task's end of a link.
 struct Line {
     address: Address,
     token: Option<Hidden>,
     socket: Socket,
     of_owner: mpsc::Receiver<Command>,
     to_owner: mpsc::Sender<Result<News>>,
-    /// How far the event stream was read.
+    /// The conversation, and the cursor up to which its events were read.
     place: Option<(ConversationId, String)>,
-    /// A message was sent and the server did not say yet that it has it.
+    /// Whether a message was sent that the server has not confirmed yet.
     unconfirmed: bool,
     is_verbatim: bool,
 }
@@ -112,7 +112,7 @@ struct Verbatim {
 
 impl Line {
     async fn run(mut self) {
-        // Ends with an error when the server is gone, and well when the owner is.
+        // Fails when the server is gone; succeeds when the owner is.
         let end = loop {
             match self.relay().await {
                 Ok(Connection::Lost) => {}
@@ -125,12 +125,12 @@ impl Line {
         };
         match end {
             Ok(()) => drop(self.socket.close(None).await),
-            // Nobody is left to hear it: then nobody misses it.
+            // Fails if the owner is gone, too.
             Err(error) => drop(self.to_owner.send(Err(error)).await),
         }
     }
 
-    /// Carries commands and messages until the connection is lost or its owner is gone.
+    /// Relays commands and messages until the connection is lost or the owner is gone.
     async fn relay(&mut self) -> Result<Connection> {
         loop {
             tokio::select! {
@@ -148,7 +148,7 @@ impl Line {
                         let message = match serde_json::from_str(&text) {
                             Ok(message) => message,
                             Err(_) if event.is_some() => ServerMessage::Unknown,
-                            // What a newer server says besides is not for us.
+                            // A message from a newer server that we do not know.
                             Err(_) => continue,
                         };
                         self.note(&message);
@@ -176,7 +176,7 @@ impl Line {
         }
     }
 
-    /// Connects again, and goes on reading from where it was.
+    /// Reconnects and continues reading at the cursor.
     async fn reopen(&mut self) -> Result<()> {
         let Some((conversation_id, cursor)) = self.place.clone().filter(|_| !self.unconfirmed) else {
             bail!(
@@ -187,7 +187,7 @@ impl Line {
         let again = Command::ChatSubscribe { conversation_id, cursor: Some(cursor), extensions: Some(true) };
         let mut wait = FIRST_WAIT;
         for tried in 1..=TRIES {
-            // An owner that is gone is noticed by the relay.
+            // The relay notices when the owner is gone.
             let _ = self.to_owner.send(Ok(News::Lost(tried))).await;
             sleep(wait).await;
             wait *= 2;
@@ -203,13 +203,13 @@ impl Line {
     }
 }
 
-/// Why carrying ended.
+/// Why relaying ended.
 enum Connection {
     Lost,
     Unwanted,
 }
 
-/// Sends a command; none when the connection is lost.
+/// Sends a command; `None` if the connection is lost.
 async fn say(socket: &mut Socket, command: &Command) -> Result<Option<()>> {
     let text = serde_json::to_string(command).context("a command that is not JSON")?;
     Ok(socket.send(Message::text(text)).await.ok())

@@ -1,4 +1,4 @@
-//! What to say, where it is not typed line by line.
+//! Messages that are not typed interactively.
 
 use std::io::{self, IsTerminal as _, Read};
 
@@ -7,10 +7,10 @@ use everturn_orchestrator::MAX_MESSAGE;
 
 use crate::args;
 
-/// The message of the command line, with what is piped in after it; none where it is to be typed.
+/// The message of the command line, followed by piped input; `None` if it is to be typed.
 ///
 /// # Errors
-/// When there is nothing to say and nobody to ask (`is_live`: someone watches), or the message is too long.
+/// When there is no message and nobody to ask (`is_live`: output goes to a person), or it is too long.
 pub(super) fn of(args: &args::Chat, is_live: bool) -> Result<Option<String>> {
     let stdin = io::stdin();
     let message = args.message();
@@ -24,10 +24,10 @@ pub(super) fn of(args: &args::Chat, is_live: bool) -> Result<Option<String>> {
     with_input(message, &mut stdin.lock()).map(Some)
 }
 
-/// The message of a command that nobody types for: that of the command line, or with `-` what is piped in.
+/// The message of a script's command: from the command line, or with `-` from standard input.
 ///
 /// # Errors
-/// When there is nothing to say, or the message is too long.
+/// When the message is empty or too long.
 pub(super) fn of_script(args: &args::Chat) -> Result<String> {
     if args.is_piped() {
         return with_input(None, &mut io::stdin().lock());
@@ -37,7 +37,7 @@ pub(super) fn of_script(args: &args::Chat) -> Result<String> {
     check(args.message().context(nothing)?)
 }
 
-/// A message with an input after it, apart from it by an empty line.
+/// Appends the input to a message, separated by an empty line.
 fn with_input(message: Option<String>, input: &mut impl Read) -> Result<String> {
     let mut text = String::new();
     let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);

@@ -1,16 +1,16 @@
-//! `/model`: which models and routes there are, and which one is asked next.
+//! `/model`: lists models and routes, and chooses the next one.
 
 use std::borrow::Cow;
 
 use everturn_console::wording;
 
-/// The most characters that are shown of a name.
+/// Maximum length of a displayed name, in characters.
 const NAME: usize = 100;
 
-/// The one that is meant by a name, or by a part of one that only one has. Where the server lists none, any name will do.
+/// The model with this name, or the only one whose name contains it. If the server lists none, any name is accepted.
 ///
 /// # Errors
-/// What to say where none is meant, or several are.
+/// The message to show when no model, or more than one, matches.
 pub(super) fn meant<'a>(models: &'a [String], asked: &'a str) -> Result<&'a str, String> {
     if models.is_empty() || models.iter().any(|model| model == asked) {
         return Ok(asked);
@@ -28,7 +28,7 @@ fn names<'a>(models: impl Iterator<Item = &'a String>) -> String {
     models.map(|model| wording::one_line(model, NAME)).collect::<Vec<_>>().join(", ")
 }
 
-/// All of them, line by line, with a mark at the one that is asked next.
+/// Lists all models, one per line, and marks the current one.
 pub(super) fn list(models: &[String], current: Option<&str>) -> String {
     let current = current.or(models.first().map(String::as_str));
     let row = |(place, model): (usize, &String)| {
@@ -37,7 +37,7 @@ pub(super) fn list(models: &[String], current: Option<&str>) -> String {
         format!("  {mark} {}{default}", wording::one_line(model, NAME))
     };
     let rows: Vec<String> = models.iter().enumerate().map(row).collect();
-    // A server may have lost the one that a conversation is with.
+    // The conversation's model may no longer be on the server.
     let other = current.filter(|current| !models.iter().any(|model| model == current));
     let other = other.map_or(Cow::Borrowed(""), |other| {
         format!("\n  \u{25cf} {}  (not offered any more)", wording::one_line(other, NAME)).into()

@@ -1,4 +1,4 @@
-//! What a typed line is: a message, or a command, which begins with a slash.
+//! Parses a typed line: a message, or a command, which begins with a slash.
 
 mod command;
 
@@ -9,33 +9,33 @@ use super::{
 };
 pub(super) use command::{completed, completions, help};
 
-/// Allows each call of that tool in the conversation.
+/// Approves all calls of the tool in the conversation.
 const ALWAYS: &str = "always";
 
-/// What a line asks for.
+/// A parsed line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Order {
     Say(String),
-    /// With this model or route, if one is named.
+    /// Retry, with this model or route if one is given.
     Retry(Option<String>),
     Edit(String),
-    /// A tool call that waits for an answer has it.
+    /// Answer the call that waits for approval.
     Answer(Choice),
-    /// Choose this model or route, or show which there are.
+    /// Choose this model or route, or list them.
     Model(Option<String>),
-    /// Take the newest queued message back.
+    /// Withdraw the newest queued message.
     Cancel,
     /// End the running turn.
     Stop,
-    /// Leave, whatever runs.
+    /// Leave, even while a turn runs.
     Exit,
     Help,
     Ask(Question),
-    /// A command that cannot be followed, and why.
+    /// An invalid command, and why.
     Wrong(String),
 }
 
-/// What a server is asked over HTTP; it can be asked at any time.
+/// A request to the server over HTTP; possible at any time.
 #[derive(Debug, PartialEq)]
 pub(super) enum Question {
     Settings(Settings),
@@ -44,7 +44,7 @@ pub(super) enum Question {
 }
 
 impl Order {
-    /// A line that begins with white space is a message, whatever follows.
+    /// Parses a line. One that begins with white space is a message.
     pub(super) fn of(line: &str) -> Self {
         let Some((name, rest)) = command::split(line) else { return Self::Say(line.trim().to_owned()) };
         let rest = rest.trim();

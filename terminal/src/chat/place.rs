@@ -1,4 +1,4 @@
-//! Where a chat runs: in a terminal with somebody at it, or between pipes.
+//! Where a chat runs: in a terminal with a person, or between pipes.
 
 use std::{
     env,
@@ -15,17 +15,17 @@ use super::{
 };
 use crate::args;
 
-/// What is known about where this runs.
+/// Capabilities of the environment.
 #[derive(Clone, Copy)]
 pub(super) struct Terminal {
-    /// Lines may be redrawn.
+    /// Whether lines may be redrawn.
     pub(super) is_live: bool,
-    /// Somebody may press keys.
+    /// Whether a person may press keys.
     pub(super) has_keys: bool,
 }
 
 impl Terminal {
-    /// Of nobody's: nothing is redrawn, nobody presses a key.
+    /// No terminal: nothing is redrawn, and no keys are read.
     pub(super) const NONE: Self = Self { is_live: false, has_keys: false };
 
     pub(super) fn of_process() -> Self {
@@ -34,8 +34,8 @@ impl Terminal {
         Self { is_live, has_keys: is_live && io::stdin().is_terminal() }
     }
 
-    /// What becomes of calls that need approval. Where nobody can press a key, they are denied unless told otherwise: then
-    /// somebody else can answer at the server.
+    /// How calls that need approval are handled. Without a keyboard, they are denied by default; with `--approvals
+    /// ask`, somebody else can answer at the server.
     pub(super) fn approvals(self, args: &args::Chat) -> Result<ApprovalMode> {
         match args.approvals {
             Some(args::Approvals::Ask) if !self.has_keys && args.server.is_none() => bail!(
@@ -48,7 +48,7 @@ impl Terminal {
         }
     }
 
-    /// With how somebody can answer where nobody can do so here.
+    /// Adds how approvals can be answered elsewhere, if not here.
     pub(super) fn permissions(
         self,
         mode: ApprovalMode,

@@ -1,7 +1,7 @@
-//! Messages that a person types, edited on a thread of their own.
+//! The interactive prompt; the editor runs on a separate thread.
 //!
-//! The editor reads its keys through crossterm, like the listener that hears them while a turn runs: what one of them has
-//! read and not used is there for the other.
+//! The editor reads keys through crossterm, like the listener that is used while a turn runs. Events that one of them
+//! has read but not consumed are available to the other.
 
 use std::{
     borrow::Cow,
@@ -25,45 +25,45 @@ use tokio::sync::oneshot;
 
 use super::order;
 
-/// The most messages that can be called back.
+/// Number of messages in the input history.
 const HISTORY: usize = 1000;
 
-/// What the editor is told by Ctrl-C; of itself it would end whatever is typed.
+/// The command that Ctrl-C sends to the editor; by default, Ctrl-C would end the prompt, whatever is typed.
 const INTERRUPT: &str = "interrupt";
 
-/// The list of what a word may become.
+/// The menu of completions.
 const MENU: &str = "words";
 
-/// What came of asking for a message.
+/// The result of prompting for a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Message(String),
     /// The person pressed Ctrl-C.
     Interrupted,
-    /// The input is at its end.
+    /// End of input.
     End,
 }
 
-/// Asks for messages. The end of the program does not wait for it.
+/// Prompts for messages. The program can exit without waiting for the prompt.
 pub(super) struct Prompt {
     ask: Sender<(String, oneshot::Sender<Answer>)>,
 }
 
 impl Prompt {
-    /// With the names of models, which are completed where one is expected.
+    /// Starts the prompt; `models` are completed where a model is expected.
     pub(super) fn start(models: Vec<String>) -> Result<Self> {
         let (ask, asked) = mpsc::channel::<(String, oneshot::Sender<Answer>)>();
         thread::Builder::new().name("prompt".to_owned()).spawn(move || {
             let mut editor = Editor::new(models);
             while let Ok((draft, answer)) = asked.recv() {
-                // Nobody may be waiting any more.
+                // Fails if nobody waits any more.
                 let _ = answer.send(editor.ask(draft));
             }
         })?;
         Ok(Self { ask })
     }
 
-    /// The next message, of which this much is typed already.
+    /// Prompts for the next message, starting with this draft.
     pub(super) async fn next(&self, draft: String) -> Result<Answer> {
         let (answer, answered) = oneshot::channel();
         self.ask.send((draft, answer)).ok().context("the prompt ended")?;
@@ -73,7 +73,7 @@ impl Prompt {
 
 enum Editor {
     Line(Box<Reedline>),
-    /// For a terminal that does not say where its cursor is: its own editing.
+    /// For terminals that do not report the cursor position: their own line editing.
     Plain,
 }
 
@@ -87,7 +87,7 @@ impl Editor {
         let complete = [ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
         keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete.to_vec()));
         let menu = ColumnarMenu::default().with_name(MENU).with_marker(SIGN);
-        // Of colours, only the menu has any.
+        // Only the menu uses colours.
         let has_color = !Colored::ansi_color_disabled_memoized();
         let line = Reedline::create()
             .with_completer(Box::new(Words { models }))
@@ -107,7 +107,7 @@ impl Editor {
 
     fn ask(&mut self, draft: String) -> Answer {
         let answer = self.read(draft);
-        // A list of completions may still be there.
+        // Clears a list of completions that may still be shown.
         let _ = execute!(io::stdout(), Clear(ClearType::FromCursorDown));
         answer
     }
@@ -120,7 +120,7 @@ impl Editor {
             loop {
                 match editor.read_line(&Sign) {
                     Ok(Signal::Success(text)) => return Answer::Message(text),
-                    // As in a shell: first it is the line that goes.
+                    // As in a shell, Ctrl-C first clears the line.
                     Ok(Signal::HostCommand(_)) if !editor.current_buffer_contents().is_empty() => {
                         editor.run_edit_commands(&[EditCommand::Clear]);
                     }
@@ -136,7 +136,7 @@ impl Editor {
     }
 }
 
-/// Completes commands, and models after those that take one.
+/// Completes commands, and models after commands that take one.
 struct Words {
     models: Vec<String>,
 }
@@ -166,7 +166,7 @@ fn plain() -> io::Result<Answer> {
 
 const SIGN: &str = "> ";
 
-/// What stands before a message.
+/// The prompt before a message.
 struct Sign;
 
 impl reedline::Prompt for Sign {

@@ -1,4 +1,4 @@
-//! One turn for a script: its report or its answer on standard output, everything else on standard error.
+//! One turn for a script: prints its report or answer to standard output, everything else to standard error.
 
 use std::{
     env,
@@ -29,7 +29,7 @@ use crate::args;
 /// Runs a turn to its end.
 ///
 /// # Errors
-/// When it cannot begin, or the server is lost.
+/// When it cannot begin, or the server connection is lost.
 pub async fn run_once(
     chat: &args::Chat,
     required: Option<RequiredReport>,
@@ -48,7 +48,7 @@ pub async fn run_once(
         view.line(&Line::Note(note.clone()))?;
     }
     if is_active {
-        // One turn after the other: this one goes on where an earlier process left it.
+        // One turn at a time: first resume one that an earlier process left unfinished.
         let links = (&mut link, &host.server);
         let mut turn =
             Turn::expect(Beginning::Running, &conversation_id, links, view.as_mut(), &permissions)?;
@@ -84,7 +84,7 @@ fn view(chat: &args::Chat, must_report: bool) -> Box<dyn View> {
     if chat.json {
         return Box::new(Json::new(io::stdout(), io::stderr()));
     }
-    // With a report, what the model says besides is not for who reads it.
+    // If a report is required, the model's other text is not part of the output.
     let answer: Box<dyn Write> = if must_report { Box::new(io::sink()) } else { Box::new(io::stdout()) };
     Box::new(Plain::new(answer, Dim::stderr(), io::stdout().is_terminal(), chat.show_reasoning))
 }
@@ -101,7 +101,7 @@ fn print(report: &FinalReport, ending: Ending) -> Result<ExitCode> {
     printer::unless_closed(written.map(|()| code).map_err(Into::into))
 }
 
-/// Writes dim where a person looks.
+/// A writer whose output is dim in a terminal.
 struct Dim<W> {
     out: W,
     is_dim: bool,
@@ -117,7 +117,7 @@ impl Dim<io::Stderr> {
 
 impl<W: Write> Write for Dim<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // As one piece: what a child writes meanwhile must not become dim.
+        // In one piece: output of a child process in between must not become dim.
         match self.is_dim {
             true => self.out.write_all(&[b"\x1b[2m", bytes, b"\x1b[0m"].concat())?,
             false => self.out.write_all(bytes)?,

@@ -1,4 +1,4 @@
-//! The server of a chat, asked over HTTP beside the connection.
+//! HTTP requests to the server of a chat, beside the WebSocket connection.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::remote::{Address, Remote, encoded};
 
-/// How long an answer may take: meanwhile nothing of a turn is shown.
+/// Timeout of a request. It is short because nothing of a turn is shown meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Server {
@@ -25,7 +25,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// What it answers, as it is shown.
+    /// The server's answer, as a line to show.
     pub(super) async fn tell(&self, question: Question, id: &ConversationId) -> Line {
         let told = self.patiently(async |remote| match question {
             Question::Settings(asked) => settings::answer(asked, id, &remote).await,
@@ -35,7 +35,7 @@ impl Server {
         told.await.map_or_else(|error| Line::Error(error.to_string()), Line::Note)
     }
 
-    /// Its models and routes; the first is the default.
+    /// The server's models and routes; the first is the default.
     pub(super) async fn models(&self) -> Result<Vec<String>> {
         let ask = async |remote: Remote<'_>| {
             let answer = remote.get("/models").await?.context("the server lists no models: upgrade it")?;
@@ -44,7 +44,7 @@ impl Server {
         self.patiently(ask).await
     }
 
-    /// The model or route that a conversation is with; none before it begins.
+    /// The model or route of a conversation; `None` before it begins.
     pub(super) async fn model_of(&self, id: &ConversationId) -> Result<Option<String>> {
         self.patiently(async |remote| Ok(Directory(remote).summary(id).await?.and_then(|found| found.model)))
             .await
@@ -60,7 +60,7 @@ impl Server {
         self.patiently(async |remote| Directory(remote).is_active(id).await).await
     }
 
-    /// Takes a queued message back. False when it is too late.
+    /// Withdraws a queued message. Returns false if it is too late.
     pub(super) async fn take_back(&self, id: &ConversationId, message_id: &str) -> Result<bool> {
         let path = format!("/conversations/{id}/queue/{}", encoded(message_id));
         let ask = async |remote: Remote<'_>| {

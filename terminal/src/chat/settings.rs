@@ -1,4 +1,4 @@
-//! `/settings`: the retry settings, shown and changed.
+//! `/settings`: shows and changes the retry settings.
 
 use anyhow::{Result, bail};
 use everturn_wire::{ConversationId, RetryPatch, RetrySettings, RetrySettingsState, Value};
@@ -13,26 +13,26 @@ const USAGE: &str = "/settings shows the retry settings, /settings NAME VALUE ..
                      quota. /settings fallback MODEL OTHER ... names what is asked when MODEL fails, in that order; none \
                      in place of OTHER clears it.";
 
-/// What a line asks for.
+/// A parsed line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Asked {
-    /// Of all conversations, not only of this one.
+    /// Whether it is about all conversations, not only this one.
     all: bool,
-    /// Nothing: they are only shown.
+    /// `None`: only show the settings.
     change: Option<Asking>,
 }
 
-/// A change that a line asks for.
+/// A requested change.
 #[derive(Debug, PartialEq)]
 enum Asking {
     Settings(Box<RetryPatch>),
     Chain(Chain),
 }
 
-/// What the words after the command ask for.
+/// Parses the words after the command.
 ///
 /// # Errors
-/// When they are not settings.
+/// When they are not valid settings.
 pub(super) fn asked(words: &str) -> Result<Asked> {
     let mut words: Vec<&str> = words.split_whitespace().collect();
     let all = words.first() == Some(&"all");
@@ -68,7 +68,7 @@ fn of_word(word: &str) -> Value {
         "default" => Value::Null,
         "on" => Value::Bool(true),
         "off" => Value::Bool(false),
-        // A number, true or false, else a word.
+        // A number, a boolean, or else a word.
         _ => match serde_json::from_str(word) {
             Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
             _ => Value::String(word.to_owned()),
@@ -76,10 +76,10 @@ fn of_word(word: &str) -> Value {
     }
 }
 
-/// Does what was asked, and tells how the settings are then.
+/// Applies the change and describes the resulting settings.
 ///
 /// # Errors
-/// When the server refuses, or has no such conversation yet.
+/// When the server refuses the change, or the conversation does not exist yet.
 pub(super) async fn answer(asked: Asked, id: &ConversationId, remote: &Remote<'_>) -> Result<String> {
     let path = if asked.all { "/retry".to_owned() } else { format!("/conversations/{id}/retry") };
     let answer = match &asked.change {
@@ -92,7 +92,7 @@ pub(super) async fn answer(asked: Asked, id: &ConversationId, remote: &Remote<'_
     };
     match answer {
         Some(answer) => Ok(told(&answer.read()?)),
-        // Until something was said there is no conversation.
+        // There is no conversation before the first message.
         None if asked.change.is_none() => match remote.get("/retry").await? {
             Some(answer) => Ok(told(&answer.read()?)),
             None => bail!("the server knows no retry settings: upgrade it"),
@@ -103,7 +103,7 @@ pub(super) async fn answer(asked: Asked, id: &ConversationId, remote: &Remote<'_
     }
 }
 
-/// Settings in words: all that hold, and which of them are set here.
+/// Describes the settings in effect, and which of them are set in this scope.
 fn told(state: &RetrySettingsState) -> String {
     let whose = if state.conversation_id.is_some() { "this conversation" } else { "all conversations" };
     let value = |settings: &RetrySettings| serde_json::to_value(settings).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One turn, as its events tell it.
+//! Shows one turn according to its events.
 
 mod compaction;
 mod ending;
@@ -23,87 +23,87 @@ use super::view::{Count, Line, Silence, Status, View, Wait};
 use crate::{calendar::Calendar, decision, failure_summary::FailureSummary, remote::Clock};
 pub(super) use ending::Ending;
 
-/// The most characters that are shown of a tool's arguments, and of its result.
+/// Maximum length of a tool's displayed arguments, and of its result, in characters.
 const ARGUMENTS: usize = 60;
 const RESULT: usize = 80;
 
-/// The most characters that are shown of the message that a running turn began with.
+/// Maximum length of the displayed message that began a running turn, in characters.
 const MESSAGE: usize = 300;
 
-/// The most characters that are shown of a reviewer's reason.
+/// Maximum length of a reviewer's displayed reason, in characters.
 const RATIONALE: usize = 300;
 
-/// A wait from this length on is also told by its end.
+/// Length from which a wait is also announced with its end.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// How a turn begins: there may be other turns in the conversation.
+/// How a turn begins; tells it apart from other turns of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
     /// With this message.
     Message(String),
-    /// Over the same history, without a new message.
+    /// With the same history, without a new message.
     Again,
-    /// Before, in whatever way: it runs.
+    /// It is already running, however it began.
     Running,
 }
 
-/// A message that waits for its turn.
+/// A queued message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Queued {
-    /// Its id at the server.
+    /// The server's id for it.
     pub(super) id: String,
     pub(super) text: String,
 }
 
-/// The chain of retries that a step is in.
+/// The state of a step's retries.
 #[derive(Clone, Debug)]
 enum Chain {
     Waiting(Wait),
     Asking(Count),
 }
 
-/// What was told of one turn so far.
+/// The state of one turn as told by its events so far.
 pub(super) struct Story {
     beginning: Beginning,
     pub(super) id: Option<TurnId>,
     clock: Clock,
     chain: Option<Chain>,
-    /// Whether the provider is known to say nothing.
+    /// Whether the provider is known to be silent.
     is_silent: bool,
-    /// Whether it was said that another turn found out about a limit.
+    /// Whether it was already said that another turn discovered a limit.
     is_shared: bool,
     /// Whether anything of the step was shown.
     is_shown: bool,
-    /// Retries of the step, and of all steps.
+    /// Retries of the current step, and of all steps.
     step_retries: u32,
     retries: u32,
-    /// Steps that ended.
+    /// Number of finished steps.
     steps: u64,
     last_failure: String,
     /// How the latest series of retries ended.
     outcome: Option<RetryOutcome>,
-    /// The running tools, by their calls.
+    /// The running tools, by call id.
     calls: HashMap<String, String>,
     pub(super) approvals: Approvals,
-    /// The tools of the calls that are reviewed, by their calls.
+    /// The tools of calls under review, by call id.
     reviews: HashMap<String, String>,
-    /// Why earlier messages are being summarized; the answer is asked for afterwards.
+    /// Why earlier messages are being summarized; afterwards the model is asked for the answer.
     compaction: Option<CompactionCause>,
     error: String,
     failure_summary: FailureSummary,
     reason: Option<DoneReason>,
     took: Option<Duration>,
-    /// Messages of this terminal that wait for their turn.
+    /// This terminal's queued messages.
     pub(super) queued: VecDeque<Queued>,
-    /// The person at this terminal ended the turn.
+    /// Whether the person at this terminal ended the turn.
     pub(super) interrupted: bool,
-    /// The same, or they cancelled its retries.
+    /// Whether the person at this terminal ended the turn or cancelled its retries.
     pub(super) is_ended_here: bool,
-    /// The `seq` of the message that it began with, if it did.
+    /// The `seq` of the message that began the turn, if there was one.
     pub(super) message: Option<u64>,
-    /// The report that it ended with, if it had to.
+    /// The turn's final report, if one was required.
     pub(super) report: Option<Box<FinalReport>>,
-    /// It ended, perhaps to make way for a turn that takes its place: what comes next says so.
+    /// Whether it was sealed, perhaps to be replaced by a successor; the next event shows which.
     is_sealed: bool,
 }
 
@@ -139,7 +139,7 @@ impl Story {
         }
     }
 
-    /// Takes the next event in, and shows it. Says how the turn ended once it has.
+    /// Processes an event and shows it. Returns how the turn ended, once it has.
     pub(super) fn take(&mut self, event: AgentEvent, view: &mut dyn View) -> io::Result<Option<Ending>> {
         if self.id.is_none() {
             if self.is_beginning(&event.body) {
@@ -166,30 +166,30 @@ impl Story {
             {
                 self.is_sealed = true;
             }
-            // It is the conversation's, so it names no turn: while one runs it is that one's.
+            // A status belongs to the conversation and names no turn: it is about the running one.
             EventBody::Status { retry: Some(retry), .. } => self.asking_again(&retry, view)?,
             _ if event.turn_id != self.id => {}
             EventBody::TurnSealed => return self.end(view).map(Some),
             body => {
                 self.show(body, view)?;
-                // Whatever else happens: a person is asked.
+                // A request for approval stays visible, whatever else happens.
                 self.approvals.show(view)?;
             }
         }
         Ok(None)
     }
 
-    /// Whether it ended, and only what comes next says if it goes on as another turn.
+    /// Whether it was sealed; only the next event shows whether a successor continues it.
     pub(super) fn is_sealed(&self) -> bool {
         self.is_sealed
     }
 
-    /// Whether a turn begins that takes the place of this one.
+    /// Whether this event begins the successor of this turn.
     pub(super) fn goes_on_with(&self, event: &AgentEvent) -> bool {
         matches!(&event.body, EventBody::TurnStart { retry_of, .. } if *retry_of == self.id)
     }
 
-    /// A person moved the turn to another model: it goes on under another id.
+    /// Continues with the successor after a person moved the turn to another model.
     fn go_on(&mut self, id: Option<TurnId>, view: &mut dyn View) -> io::Result<()> {
         (self.id, self.is_sealed, self.reason, self.outcome) = (id, false, None, None);
         (self.compaction, self.report) = (None, None);
@@ -207,17 +207,17 @@ impl Story {
         }
     }
 
-    /// Whether it runs already, and was not told of yet.
+    /// Whether it is said to be running, but none of its events have arrived.
     pub(super) fn is_awaited(&self) -> bool {
         self.beginning == Beginning::Running && self.id.is_none()
     }
 
-    /// Whether a chain of retries goes on that can be cancelled.
+    /// Whether retries are in progress that can be cancelled.
     pub(super) fn is_retrying(&self) -> bool {
         self.chain.is_some()
     }
 
-    /// Whether the provider can be asked again at once: a wait goes on, or it says nothing and nothing was shown.
+    /// Whether the provider can be asked again at once: during a wait, or if it is silent and nothing was shown.
     pub(super) fn may_ask_now(&self) -> bool {
         match &self.chain {
             Some(Chain::Waiting(wait)) => wait.until > Instant::now(),
@@ -225,7 +225,7 @@ impl Story {
         }
     }
 
-    /// The provider is to be asked again at once: what goes on until it is.
+    /// Updates the status when the person asks for an immediate retry.
     pub(super) fn ask_now(&mut self, view: &mut dyn View) -> io::Result<()> {
         self.is_silent = false;
         match &mut self.chain {
@@ -237,7 +237,7 @@ impl Story {
         }
     }
 
-    /// The connection is back: says again what is going on.
+    /// Shows the current status again after reconnecting.
     pub(super) fn resume(&mut self, view: &mut dyn View) -> io::Result<()> {
         self.approvals.reopen();
         view.status(match &self.chain {
@@ -250,7 +250,7 @@ impl Story {
         self.approvals.show(view)
     }
 
-    /// The wait is over, perhaps before its time.
+    /// Shows that the wait is over, perhaps early.
     fn asking_again(&mut self, retry: &RetryState, view: &mut dyn View) -> io::Result<()> {
         if retry.phase != RetryPhase::Asking {
             return Ok(());
@@ -260,14 +260,14 @@ impl Story {
         view.status(Status::AskingAgain { count, of_summary: self.compaction.is_some() })
     }
 
-    /// Something of the answer came.
+    /// Updates the state when a part of the answer arrives.
     fn on_content(&mut self) {
         self.chain = None;
         self.is_silent = false;
         self.is_shown = true;
     }
 
-    /// A step begins, or begins anew.
+    /// Updates the state when a step begins or restarts.
     fn on_step(&mut self) {
         self.is_silent = false;
         self.is_shown = false;
@@ -306,7 +306,7 @@ impl Story {
             EventBody::ProviderRetry {
                 attempt, delay_ms, next_at, message, max_attempts, shared, ..
             } => {
-                // It may have come late: never longer than was decided, and shorter by what has passed.
+                // The event may arrive late: wait only for the remaining time, and never longer than was decided.
                 let delay = Duration::from_millis(delay_ms);
                 let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
                 self.retry(Count { attempt, of: max_attempts }, delay, &message, view)?;
@@ -387,7 +387,7 @@ impl Story {
         self.retries += 1;
         self.step_retries = count.attempt.saturating_add(1);
         let failure = wording::brief(message);
-        // The same failure again and again is said once.
+        // A repeated failure is shown only once.
         if failure != self.last_failure {
             view.line(&Line::Failure(failure.clone()))?;
             self.last_failure = failure;

@@ -1,11 +1,11 @@
-//! `/tools`: what models are offered, and how the MCP servers are.
+//! `/tools`: the tools offered to models, and the state of the MCP servers.
 
 use anyhow::{Context as _, Result};
 use everturn_wire::Tools;
 
 use crate::{remote::Remote, tools};
 
-/// What the server tells of its tools.
+/// The server's description of its tools.
 ///
 /// # Errors
 /// When the server cannot be asked.

@@ -1,4 +1,4 @@
-//! One turn, from the message to its end: events in, keys in, a view out.
+//! One turn, from the message to its end: consumes events and keys, updates a view.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -22,25 +22,25 @@ use super::{
     view::{Line, Status, View},
 };
 
-/// How often what depends on the time is looked at.
+/// Interval at which time-dependent output is refreshed.
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// The most characters that are shown of a queued message.
+/// Maximum length of a displayed queued message, in characters.
 pub(super) const QUEUED: usize = 80;
 
-/// How long a turn that runs already may take to be seen. Meanwhile it may have ended: then it never is.
+/// How long to wait for the events of a turn that is said to be running before checking whether it has ended.
 const UNSEEN: Duration = Duration::from_secs(2);
 
-/// What is said to an answer that nobody asked for.
+/// Shown when a person answers although no call waits.
 pub(super) const NOT_ASKED: &str = "No call waits for approval.";
 
-/// What is said to who takes back what is not there.
+/// Shown when there is no message to withdraw.
 pub(super) const NOTHING_QUEUED: &str = "No message is queued.";
 
-/// How long a turn may take to end after it was told to.
+/// How long a turn may take to end after it was stopped.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A turn that is shown while it runs.
+/// A turn shown while it runs.
 pub(super) struct Turn<'a> {
     pub(super) conversation_id: &'a ConversationId,
     pub(super) link: &'a mut Link,
@@ -49,54 +49,54 @@ pub(super) struct Turn<'a> {
     permissions: &'a Permissions,
     story: Story,
     since: Instant,
-    /// A command was sent that the server may refuse without an end of the turn.
+    /// A command was sent that the server may refuse without ending the turn.
     may_be_refused: bool,
-    /// The model or route that was chosen meanwhile.
+    /// The model or route chosen during the turn.
     chosen: Option<String>,
-    /// When it was told to end.
+    /// When it was stopped.
     stopping: Option<Instant>,
-    /// A retry was cancelled, and nothing came of it yet.
+    /// A retry was cancelled, and its effect is not known yet.
     cancelling: bool,
 }
 
-/// What came of a turn.
+/// The outcome of a turn.
 pub(super) struct Shown {
     pub(super) ending: Ending,
-    /// The turn; none when it never began.
+    /// The turn; `None` if it never began.
     pub(super) turn_id: Option<TurnId>,
-    /// The `seq` of the message that it began with, if it did.
+    /// The `seq` of the message that began it, if there was one.
     pub(super) message: Option<u64>,
-    /// The model or route that was chosen meanwhile, for this turn or the next ones.
+    /// The model or route chosen meanwhile, for this turn or the next ones.
     pub(super) chosen: Option<String>,
-    /// The report that it ended with, if it had to.
+    /// The turn's final report, if one was required.
     pub(super) report: Option<Box<FinalReport>>,
-    /// Messages that were queued meanwhile, each of which begins a turn.
+    /// Messages queued meanwhile, each of which begins a turn.
     pub(super) queued: VecDeque<Queued>,
 }
 
-/// What becomes of the calls that need a person's approval.
+/// How calls that need approval are handled.
 #[derive(Clone, Debug)]
 pub(super) struct Permissions {
     pub(super) mode: ApprovalMode,
-    /// How somebody can answer where nobody can do so here.
+    /// How else they can be answered, if not here.
     pub(super) elsewhere: Option<String>,
 }
 
-/// The command that a turn begins with.
+/// The command that begins a turn.
 pub(super) enum Start {
     Say(String),
-    /// The same, for a turn that must end with a report.
+    /// Like `Say`, for a turn that must end with a report.
     Report(String, Box<RequiredReport>),
-    /// That turn again.
+    /// Repeat this turn.
     Turn(TurnId),
-    /// The message with this `seq` again, or another text in its place.
+    /// Repeat the message with this `seq`, or replace its text.
     Message(u64, Option<String>),
-    /// None: it runs already, and is watched from its start.
+    /// No command: the turn already runs and is watched from its start.
     Watch,
 }
 
 impl<'a> Turn<'a> {
-    /// One that will begin, or has begun, in this way.
+    /// Prepares to show a turn that will begin, or has begun, in this way.
     pub(super) fn expect(
         beginning: Beginning,
         conversation_id: &'a ConversationId,
@@ -123,20 +123,20 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// The messages that are queued behind it already.
+    /// Sets the messages already queued after this turn.
     pub(super) fn before(&mut self, queued: VecDeque<Queued>) {
         self.story.queued = queued;
     }
 
-    /// Sends the command that it begins with, for this model if one is named.
+    /// Sends the command that begins the turn, with this model if one is given.
     pub(super) async fn start(&mut self, start: Start, model: Option<String>) -> Result<()> {
         let (conversation_id, extensions) = (self.conversation_id.clone(), Some(true));
-        // The terminal says that the answer starts again.
+        // The terminal can say that the answer starts again.
         let retry = Some(Box::new(RetrySettings {
             after_content: Some(AfterContent::Rewind),
             ..RetrySettings::default()
         }));
-        // Else as in the turn that is repeated: a person is there.
+        // Otherwise as in the repeated turn, since a person is present.
         let approvals = Some(self.permissions.mode).filter(|mode| *mode == ApprovalMode::Deny);
         let again = |turn_id, seq, message, model, retry| Command::ChatRetry {
             conversation_id: conversation_id.clone(),
@@ -171,7 +171,7 @@ impl<'a> Turn<'a> {
         self.link.send(command).await
     }
 
-    /// Shows it to its end.
+    /// Shows the turn until it ends.
     pub(super) async fn run(mut self, keys: &mut Keys<'_>) -> Result<Shown> {
         let ended = self.follow(keys).await;
         self.view.draft("", 0)?;
@@ -209,7 +209,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A turn that runs already is told from its start. One that is never told of has ended.
+    /// Checks whether the awaited turn still runs. Its events would arrive from its start; if none do, it may have
+    /// ended.
     async fn look_for_it(&mut self) -> Result<Option<Ending>> {
         if !self.story.is_awaited() || self.since.elapsed() < UNSEEN {
             return Ok(None);
@@ -227,7 +228,7 @@ impl<'a> Turn<'a> {
                     if event.conversation_id == *self.conversation_id =>
                 {
                     if self.story.is_sealed() && !self.story.goes_on_with(&event) {
-                        // It belongs to what comes next.
+                        // The event belongs to what comes next.
                         let message = ServerMessage::ChatDelta { event: event.clone(), cursor };
                         self.link.put_back(News::Said(Box::new(message), json));
                         return Ok(self.story.take(event, self.view)?);
@@ -264,7 +265,7 @@ impl<'a> Turn<'a> {
             Key::Leave => return Ok(Some(Ending::Left)),
             Key::RetryNow => self.ask_now(None).await?,
             Key::Cancel if self.stopping.is_some() => {}
-            // A second time, if the first came too late: then the answer is stopped.
+            // Pressed a second time, if the first came too late, it stops the answer.
             Key::Cancel if self.story.is_retrying() && !self.cancelling => {
                 self.cancelling = true;
                 self.story.is_ended_here = true;
@@ -280,7 +281,7 @@ impl<'a> Turn<'a> {
         Ok(None)
     }
 
-    /// A line that was typed while the turn runs.
+    /// Handles a line typed while the turn runs.
     async fn order(&mut self, line: String) -> Result<Option<Ending>> {
         let line = match Order::of(&line) {
             Order::Retry(model) if self.story.may_ask_now() => match model {
@@ -327,7 +328,7 @@ impl<'a> Turn<'a> {
         Ok(line)
     }
 
-    /// Takes the newest queued message back.
+    /// Withdraws the newest queued message.
     async fn cancel(&mut self) -> Result<Line> {
         let Some(Queued { id, text }) = self.story.queued.back().cloned() else {
             return Ok(Line::Note(NOTHING_QUEUED.to_owned()));
@@ -352,7 +353,7 @@ impl<'a> Turn<'a> {
         Ok(model::list(&models, current.as_deref()))
     }
 
-    /// Chooses a model or route: for this turn while it waits, else for the next ones.
+    /// Chooses a model or route: for this turn if it waits, else for the next ones.
     async fn choose(&mut self, asked: &str) -> Result<Line> {
         let models = match self.server.models().await {
             Ok(models) => models,
@@ -370,14 +371,14 @@ impl<'a> Turn<'a> {
         Ok(Line::Note(format!("Asking {model}.")))
     }
 
-    /// Has the provider asked at once, perhaps another one.
+    /// Asks the provider again at once, or another one.
     async fn ask_now(&mut self, model: Option<String>) -> Result<()> {
         self.story.ask_now(self.view)?;
         self.may_be_refused = true;
         self.link.send(Command::RetryNow { conversation_id: self.conversation_id.clone(), model }).await
     }
 
-    /// The person answers the call that waits for approval.
+    /// Answers the call that waits for approval.
     async fn answer(&mut self, choice: Choice) -> Result<()> {
         match self.story.answer(choice, self.conversation_id.clone(), self.view)? {
             Some(command) => self.link.send(command).await,

@@ -1,4 +1,4 @@
-//! What a person sees of a turn.
+//! Displays of a turn.
 
 mod footer;
 mod json;
@@ -17,49 +17,49 @@ pub(super) use json::Json;
 pub(super) use live::Live;
 pub(super) use plain::Plain;
 
-/// A place where a turn is shown.
+/// A display of a turn.
 pub(super) trait View {
-    /// An event of the turn, as the server sent it, before what it means is shown.
+    /// An event of the turn, as the server sent it. Called before the event's meaning is shown.
     fn event(&mut self, json: &str) -> io::Result<()> {
         let _ = json;
         Ok(())
     }
 
-    /// A turn begins, on a new line.
+    /// Begins a turn, on a new line.
     fn begin(&mut self) -> io::Result<()>;
 
     /// The next piece of the answer.
     fn text(&mut self, delta: &str) -> io::Result<()>;
 
-    /// The next piece of what the model thinks.
+    /// The next piece of the model's reasoning.
     fn reasoning(&mut self, delta: &str) -> io::Result<()>;
 
-    /// A line that stays.
+    /// A permanent line.
     fn line(&mut self, line: &Line) -> io::Result<()>;
 
-    /// What is going on now, until something else is.
+    /// Sets the current activity, until the next call.
     fn status(&mut self, status: Status) -> io::Result<()>;
 
-    /// What the person is typing meanwhile, and the byte in it that the cursor is before. Kept until it is changed.
+    /// Sets the person's draft, and the byte offset of the cursor in it. Shown until changed.
     fn draft(&mut self, text: &str, cursor: usize) -> io::Result<()>;
 
-    /// Brings what depends on the time up to date.
+    /// Updates time-dependent output.
     fn refresh(&mut self) -> io::Result<()>;
 
-    /// The turn is over: nothing is going on, and a new line begins.
+    /// Ends the turn: clears the status and begins a new line.
     fn end(&mut self) -> io::Result<()>;
 }
 
-/// A line that stays, or several of them.
+/// A permanent line, or several of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// A tool call that needs approval, and its arguments, line by line.
+    /// A tool call that needs approval, with its arguments line by line.
     Approval { title: String, details: Vec<String> },
     /// Why a wait begins.
     Failure(String),
-    /// A tool that ran.
+    /// A finished tool call.
     Tool { call: String, result: String, is_error: bool },
-    /// By the way.
+    /// A remark.
     Note(String),
     /// Why the answer starts again.
     Restart(String),
@@ -67,41 +67,41 @@ pub(super) enum Line {
     Error(String),
 }
 
-/// What is going on.
+/// The current activity.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Status {
-    /// The answer, or nothing: there is nothing to say.
+    /// Nothing to show, or the answer is arriving.
     Quiet,
-    /// The model was asked and said nothing yet.
+    /// The model was asked and has not answered yet.
     Asking,
     /// A model was asked for a summary of earlier messages.
     Summarizing,
-    /// The model thinks.
+    /// The model is thinking.
     Thinking,
-    /// A tool runs.
+    /// A tool is running.
     Tool(String),
-    /// A failure is waited out.
+    /// Waiting after a failure.
     Retrying(Wait),
-    /// The wait is over: the model is asked again and said nothing yet.
+    /// The wait is over: the model was asked again and has not answered yet.
     AskingAgain { count: Count, of_summary: bool },
     /// The provider has said nothing for a while.
     Silent(Silence),
-    /// A tool call is reviewed.
+    /// A tool call is being reviewed.
     Reviewing(String),
-    /// A tool call waits for an answer of a person.
+    /// A tool call waits for a person's answer.
     Approval(Asked),
-    /// The connection to the server is being made again.
+    /// Reconnecting to the server.
     Reconnecting { tried: u32, of: u32 },
-    /// The turn is being ended.
+    /// The turn is being stopped.
     Stopping,
 }
 
-/// Which retry of its step one is.
+/// The number of a retry within its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Count {
     /// 0-based, as the wire has it.
     pub(super) attempt: u32,
-    /// How many there may be.
+    /// The maximum number of retries, if there is one.
     pub(super) of: Option<u32>,
 }
 
@@ -115,24 +115,24 @@ impl fmt::Display for Count {
     }
 }
 
-/// How long what is asked is shown before a single key answers it: a key that was meant for something else comes sooner.
+/// How long a request is shown before single keys answer it, so that a key meant for something else does not.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// From this width on the keys that answer have all their words.
+/// Terminal width from which the keys are shown with full labels.
 const WIDE: usize = 60;
 
 /// A tool call that waits for an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
     pub(super) since: Instant,
-    /// When it is denied without an answer.
+    /// When it is denied if there is no answer.
     pub(super) until: Option<Instant>,
-    /// How many wait after it.
+    /// Number of further calls that wait.
     pub(super) more: usize,
 }
 
 impl Asked {
-    /// Whether a single key answers what is shown since then.
+    /// Whether single keys may answer a request shown since `since`.
     pub(super) fn is_settled(since: Instant, now: Instant) -> bool {
         now.saturating_duration_since(since) >= SETTLE
     }
@@ -155,19 +155,19 @@ impl Asked {
     }
 }
 
-/// What is left of a wait. The second that has begun counts: one of 5 s begins with "5s" and ends after "1s".
+/// The rest of a wait. The second that has begun counts: a wait of 5 s begins with "5s" and ends after "1s".
 fn seconds_left(until: Instant, now: Instant) -> Duration {
     let left = until.saturating_duration_since(now);
     Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0))
 }
 
-/// A provider that says nothing.
+/// A provider that has stopped sending.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Silence {
     pub(super) since: Instant,
-    /// When the call is given up, as a clock shows it.
+    /// When the call is given up, as clock time.
     pub(super) gives_up: Option<String>,
-    /// Whether nothing of the answer was shown: then it can be asked again.
+    /// Whether the provider can be asked again, because nothing of the answer was shown.
     pub(super) may_ask_again: bool,
 }
 
@@ -187,7 +187,7 @@ impl Silence {
 pub(super) struct Wait {
     pub(super) count: Count,
     pub(super) until: Instant,
-    /// What is asked for again is a summary of earlier messages, not the answer.
+    /// Whether the retry is for a summary of earlier messages, not for the answer.
     pub(super) of_summary: bool,
 }
 

@@ -17,10 +17,10 @@ use everturn_wire::{ConversationId, ConversationStatus};
 
 use super::selection;
 
-/// The most characters of a title.
+/// Maximum length of a displayed title, in characters.
 const TITLE: usize = 60;
 
-/// Deletes some conversations, after asking. Either all that are named are there, or nothing is deleted.
+/// Deletes conversations after asking for confirmation. If any of them does not exist, none is deleted.
 pub(super) async fn run(path: &Path, asked: &[String], yes: bool) -> Result<ExitCode> {
     let journal = open(path)?;
     let all = journal.conversations(Page::default()).await?;
@@ -32,14 +32,14 @@ pub(super) async fn run(path: &Path, asked: &[String], yes: bool) -> Result<Exit
     let mut printer = Printer::of_stdout();
     for (id, head) in chosen {
         journal.delete(id).await?;
-        // What was done stays done, whoever reads it.
+        // The deletion stands even if the message cannot be printed.
         let _ = printer.line(Ink::Plain, &format!("Deleted {}", described(id, head)));
         let _ = printer.flush();
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes the file over: it has one writer at a time.
+/// Opens the file for writing; it can have only one writer.
 fn open(path: &Path) -> Result<SqliteJournal> {
     SqliteJournal::open(path).map_err(|error| match error {
         OpenError::InUse { path, .. } => anyhow!(

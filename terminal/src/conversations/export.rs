@@ -15,10 +15,10 @@ use everturn_wire::{Chunk, ConversationId, ExportLine, StoredChunk};
 
 use super::selection;
 
-/// The chunks that are in memory at a time.
+/// Number of chunks in memory at a time.
 const CHUNKS: u64 = 256;
 
-/// Writes some conversations, or all.
+/// Exports some conversations, or all.
 pub(super) fn run(archive: &SqliteArchive, asked: &[String], output: Option<&Path>) -> Result<ExitCode> {
     let all = archive.conversations()?;
     let chosen = match asked {
@@ -35,7 +35,7 @@ pub(super) fn run(archive: &SqliteArchive, asked: &[String], output: Option<&Pat
         Ok(chunks)
     });
     let chunks = written.inspect_err(|_| {
-        // Half of it would pass for all of it.
+        // An incomplete file would be taken for a complete one.
         let _ = fs::remove_file(path);
     });
     let chunks = chunks.with_context(|| format!("cannot write {}", path.display()))?;
@@ -45,7 +45,7 @@ pub(super) fn run(archive: &SqliteArchive, asked: &[String], output: Option<&Pat
     Ok(ExitCode::SUCCESS)
 }
 
-/// A new file, for its owner's eyes only.
+/// Creates a new file, accessible only to its owner.
 fn create(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -59,7 +59,7 @@ fn create(path: &Path) -> Result<File> {
     })
 }
 
-/// Writes them and says how many chunks they have.
+/// Writes the conversations and returns their number of chunks.
 fn write(archive: &SqliteArchive, chosen: &[&(ConversationId, Head)], out: &mut impl Write) -> Result<u64> {
     let mut chunks = 0;
     for (id, head) in chosen {
@@ -99,7 +99,7 @@ fn chunk(id: &ConversationId, stored: &StoredChunk) -> ExportLine {
     }
 }
 
-/// The chunks up to `last`, ascending, a few at a time: a server may be adding more meanwhile.
+/// Visits the chunks up to `last` in ascending order, a few at a time; a server may be adding more meanwhile.
 pub(super) fn each_chunk(
     archive: &SqliteArchive,
     id: &ConversationId,

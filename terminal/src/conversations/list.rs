@@ -16,14 +16,14 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{pending, selection};
 use crate::calendar::Calendar;
 
-/// The cells that a title should have; with fewer than the last it has a row of its own. The most characters of one.
+/// Preferred width of a title in cells; the width below which it gets its own row; its maximum length in characters.
 const TITLE: usize = 24;
 const NARROW: usize = 12;
 const LONGEST: usize = 200;
 
 const GAP: &str = "  ";
 
-/// Prints all of them.
+/// Prints all conversations.
 pub(super) fn run(
     archive: &SqliteArchive,
     json: bool,
@@ -41,7 +41,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A conversation as `GET /conversations` lists it, and what only the file knows.
+/// A conversation as in `GET /conversations`, and what only the file knows.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
@@ -50,7 +50,7 @@ struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     latest_seq: u64,
-    /// The wait that its turn is in.
+    /// The current wait of its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry: Option<RetryState>,
 }
@@ -72,7 +72,7 @@ impl Listed {
     }
 }
 
-/// The unsealed turn, where the head says that there is one.
+/// The unsealed turn, if there is one according to the head.
 fn turn(archive: &SqliteArchive, id: &ConversationId, head: &Head) -> Result<Option<TurnRecord>> {
     match head.status {
         ConversationStatus::Active | ConversationStatus::Queued => {
@@ -150,7 +150,7 @@ fn print(rows: &[Row], rest: usize, printer: &mut Printer<impl Write>) -> Result
 
 fn status_word(status: ConversationStatus) -> &'static str {
     match status {
-        // A turn begins with the first thing that is kept of it.
+        // The turn counts as begun once anything of it is saved.
         ConversationStatus::Active => "unfinished",
         ConversationStatus::Queued => "queued",
         ConversationStatus::Idle => "idle",

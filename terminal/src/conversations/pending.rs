@@ -1,4 +1,4 @@
-//! What an unsealed turn is about.
+//! Describes an unsealed turn.
 
 use anyhow::Result;
 use everturn_console::wording;
@@ -8,16 +8,16 @@ use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryPhase, RetryStat
 
 use crate::calendar::Calendar;
 
-/// The events that are looked through for the reason of a wait, at a time.
+/// Number of events read at a time while searching for the reason of a wait.
 const EVENTS: usize = 512;
 
-/// The wait of a turn, where it waits.
+/// The wait of a turn, if it is waiting.
 pub(super) fn wait(turn: &TurnRecord) -> Option<RetryState> {
     let turn = Turn::restore(turn.snapshot.clone()).ok()?;
     turn.retry().filter(|retry| retry.phase == RetryPhase::Waiting)
 }
 
-/// `waits until 12:03:10, 3rd retry`, or that it waits no longer; `needs you`, where it waits for a person.
+/// `waits until 12:03:10, 3rd retry`, or that it no longer waits; `needs you` if it waits for a person.
 pub(super) fn words(turn: &TurnRecord, calendar: &Calendar) -> String {
     if let Wait::Person { until } = turn.wait {
         return match until {
@@ -34,7 +34,7 @@ pub(super) fn words(turn: &TurnRecord, calendar: &Calendar) -> String {
     }
 }
 
-/// The failure that a waiting turn waits for to pass, as it was told: code, category, message.
+/// The failure that a waiting turn waits out: code, category, message.
 pub(super) fn failure(
     archive: &SqliteArchive,
     id: &ConversationId,

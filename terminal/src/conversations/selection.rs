@@ -1,13 +1,14 @@
-//! Which conversation is meant by the beginning of its id.
+//! Finds conversations by a prefix of their ids.
 
 use anyhow::{Context as _, Result, bail};
 use everturn_orchestrator::Head;
 use everturn_wire::ConversationId;
 
-/// The most candidates that are named.
+/// Maximum number of candidates that are listed.
 const NAMED: usize = 5;
 
-/// The conversation of that id, or the only one whose id begins so. The ellipsis of a shortened id may stay.
+/// The conversation with this id, or the only one whose id has this prefix. The ellipsis of a shortened id may be
+/// included.
 pub(super) fn one<'a>(all: &'a [(ConversationId, Head)], asked: &str) -> Result<&'a (ConversationId, Head)> {
     let start = start(asked)?;
     let ids: Vec<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
@@ -18,7 +19,7 @@ pub(super) fn one<'a>(all: &'a [(ConversationId, Head)], asked: &str) -> Result<
     })
 }
 
-/// What of an id was asked for.
+/// The requested id or prefix.
 pub(crate) fn start(asked: &str) -> Result<&str> {
     match asked.trim().trim_end_matches('\u{2026}') {
         "" => bail!("{asked:?} is not a valid id: everturn conversations list names them"),
@@ -26,10 +27,10 @@ pub(crate) fn start(asked: &str) -> Result<&str> {
     }
 }
 
-/// The id that is just that, or the only one that begins so; none when no id does.
+/// The id that equals `start`, or the only one that begins with it; `None` if there is none.
 ///
 /// # Errors
-/// When several begin so.
+/// When several ids begin with it.
 pub(crate) fn among<'a>(ids: &[&'a str], start: &str) -> Result<Option<&'a str>> {
     if let Some(exact) = ids.iter().find(|id| **id == start) {
         return Ok(Some(exact));
@@ -46,7 +47,7 @@ pub(crate) fn among<'a>(ids: &[&'a str], start: &str) -> Result<Option<&'a str>>
     }
 }
 
-/// Each once, in the order asked for. Nothing, if one of them is not there.
+/// The requested conversations in order, each once. Fails if any of them does not exist.
 pub(super) fn several<'a>(
     all: &'a [(ConversationId, Head)],
     asked: &[String],
@@ -61,7 +62,7 @@ pub(super) fn several<'a>(
     Ok(chosen)
 }
 
-/// How many bytes of an id tell every conversation from the others, at least 8. Ids are ASCII.
+/// Number of bytes that make every id distinct, at least 8. Ids are ASCII.
 pub(super) fn telling(all: &[(ConversationId, Head)]) -> usize {
     let mut ids: Vec<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
     ids.sort_unstable();

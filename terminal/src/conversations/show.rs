@@ -14,12 +14,12 @@ use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value, Verdict};
 use super::{export, pending, selection};
 use crate::{calendar::Calendar, decision, failure_summary::FailureSummary};
 
-/// The most lines of a tool's call or result, or of a thought, unless all is asked for.
+/// Maximum number of lines shown of a tool call or result, or of reasoning, without `--full`.
 const LINES: usize = 8;
 
 const MARGIN: &str = "  ";
 
-/// Prints one conversation.
+/// Prints a conversation.
 pub(super) fn run(
     archive: &SqliteArchive,
     asked: &str,
@@ -40,11 +40,11 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A conversation as it is read.
+/// Prints a conversation for reading.
 struct Transcript<'a, W: Write> {
     printer: &'a mut Printer<W>,
     lines: usize,
-    /// Who spoke last.
+    /// The most recent speaker.
     speaker: Option<&'static str>,
 }
 
@@ -63,7 +63,7 @@ impl<W: Write> Transcript<'_, W> {
             (_, Chunk::System { keeps_from: Some(_), .. }) => "Summary",
             (Role::System, _) => "System",
             (Role::User, _) => "You",
-            // What a tool says belongs to the model's call of it.
+            // A tool's result is shown with the model's call.
             _ => "Model",
         };
         if self.speaker.replace(speaker) != Some(speaker) {
@@ -74,7 +74,7 @@ impl<W: Write> Transcript<'_, W> {
         match &*stored.chunk {
             Chunk::System { text, keeps_from: Some(_) } => self.summary(text)?,
             Chunk::Text { text } => self.printer.block(Ink::Plain, MARGIN, text)?,
-            // It is for the model.
+            // Addressed to the model.
             Chunk::System { text, .. } => self.printer.block(Ink::Faint, MARGIN, text)?,
             Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
             Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,
@@ -138,7 +138,7 @@ impl<W: Write> Transcript<'_, W> {
         Ok(())
     }
 
-    /// What an unsealed turn is about.
+    /// Describes an unsealed turn.
     fn pending(&mut self, words: &str, failure: Option<(String, String)>, turn: &TurnRecord) -> Result<()> {
         self.printer.line(Ink::Plain, "")?;
         match failure.filter(|_| pending::wait(turn).is_some()) {

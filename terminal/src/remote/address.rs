@@ -1,4 +1,4 @@
-//! Where a server is, as a person says it.
+//! Server addresses as people enter them.
 
 use anyhow::{Result, bail};
 use tokio_tungstenite::tungstenite::http::Uri;
@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::http::Uri;
 pub(crate) struct Address(String);
 
 impl Address {
-    /// Understands `http://host:port`, `https:`, `ws:` and `wss:` likewise, a path in front of the API, and a bare
+    /// Parses `http://host:port`, likewise `https:`, `ws:` and `wss:`, with an optional path prefix, and a bare
     /// `host:port`.
     pub(crate) fn parse(server: &str) -> Result<Self> {
         let server = server.trim();
@@ -22,14 +22,14 @@ impl Address {
         let rest = rest.strip_suffix("/ws").unwrap_or(rest);
         let url = format!("{scheme}://{rest}/ws");
         let has_host = url.parse::<Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()));
-        // Credentials belong in the token: an address is shown.
+        // Credentials belong in the token, because addresses are displayed.
         if !has_host || rest.contains(['@', '?', '#']) {
             bail!("not the address of a server: write it like http://127.0.0.1:4777");
         }
         Ok(Self(url))
     }
 
-    /// The address of a call of its API.
+    /// The URL of an API call.
     pub(crate) fn call(&self, path: &str) -> String {
         let base = self.0.strip_suffix("/ws").unwrap_or(&self.0);
         // Each WebSocket scheme has its HTTP counterpart.

@@ -1,14 +1,14 @@
-//! What time it is on the server, whose events name moments.
+//! The server's clock, which its events refer to.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A difference up to this is not told apart from the error of a `Date` header, which has whole seconds.
+/// Differences up to this cannot be distinguished from the error of a `Date` header, which has whole seconds.
 const UNSURE_MS: i64 = 2000;
 
-/// The server's clock, as far as it is known here.
+/// An estimate of the server's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// How far it is ahead of this machine's, in milliseconds.
+    /// How far it is ahead of this machine's clock, in milliseconds.
     ahead_ms: i64,
     wall_ms: fn() -> u64,
 }
@@ -20,10 +20,10 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// The clock of a server that just answered with this `Date`; the same as here where it gave none.
+    /// The clock of a server that just answered with this `Date`; assumed to equal the local clock without one.
     pub(crate) fn of_answer(date: Option<&str>) -> Self {
         date.and_then(|date| httpdate::parse_http_date(date).ok()).map_or_else(Self::default, |date| {
-            // The second that is named has begun: half of it has passed on average.
+            // The second has already begun: on average, half of it has passed.
             Self::new(epoch_ms(date).saturating_add(500), wall_ms)
         })
     }
@@ -34,12 +34,12 @@ impl Clock {
         Self { ahead_ms: if ahead_ms.abs() > UNSURE_MS { ahead_ms } else { 0 }, wall_ms }
     }
 
-    /// How long it is until the server's clock shows `at`, in epoch milliseconds; zero when that is past.
+    /// Time until the server's clock shows `at`, in epoch milliseconds; zero if that has passed.
     pub(crate) fn until(&self, at: u64) -> Duration {
         Duration::from_millis(self.here(at).saturating_sub((self.wall_ms)()))
     }
 
-    /// The server's moment `at` by this machine's clock, both in epoch milliseconds.
+    /// Converts `at` from the server's clock to this machine's clock, both in epoch milliseconds.
     pub(crate) fn here(&self, at: u64) -> u64 {
         at.saturating_add_signed(self.ahead_ms.saturating_neg())
     }
@@ -58,7 +58,7 @@ fn epoch_ms(at: SystemTime) -> u64 {
 mod tests {
     use super::*;
 
-    /// A machine on which it is 100 s after the epoch.
+    /// A machine whose clock shows 100 s after the epoch.
     const HERE: fn() -> u64 = || 100_000;
 
     #[test]

@@ -1,31 +1,32 @@
-//! The events of a conversation, packed.
+//! Packed storage for the events of a conversation.
 
 use std::{iter, ops::Range};
 
 use crate::{Cursor, StoredEvent};
 
-/// A page takes no further events from this size on, in bytes: those that come are not copied again and again.
+/// Size from which a page takes no more events, in bytes, so that its content is not copied again and again.
 const FULL: usize = 16 << 10;
 
-/// The events of a conversation, packed into few allocations: most are shorter than what keeping each by itself takes.
+/// The events of a conversation, packed into few allocations: most are shorter than the overhead of storing each by
+/// itself.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     pages: Vec<Page>,
 }
 
-/// Events, one behind the other, each behind its [`Head`].
+/// Consecutive events, each preceded by its [`Head`].
 #[derive(Debug)]
 struct Page {
-    /// Where the last one ends.
+    /// Where the last event ends.
     end: Cursor,
     packed: Vec<u8>,
-    /// Where the end of one event is. Others that end like it go without: the ids of conversation and turn come last, and
-    /// are most of a short event.
+    /// Where `packed` contains the ending of one event. Others omit the part of it that they share: the ids of
+    /// conversation and turn come last, and make up most of a short event.
     ending: Range<usize>,
 }
 
-/// What comes before an event: where it begins and ends, how long its JSON is without its ending, and how much of the
-/// page's ending that is.
+/// Precedes an event: where it begins and ends, the length of its JSON without the shared ending, and how much of the
+/// page's ending it shares.
 struct Head {
     start: Cursor,
     end: Cursor,
@@ -33,11 +34,11 @@ struct Head {
     shared: u32,
 }
 
-/// Longest ending, in bytes: enough for two ids.
+/// Maximum length of a page's ending, in bytes: enough for two ids.
 const ENDING: usize = 192;
 
 impl Events {
-    /// Adds events behind those that are there.
+    /// Appends events.
     pub(super) fn extend(&mut self, events: &[StoredEvent]) {
         let Some(last) = events.last() else { return };
         match self.pages.last_mut() {
@@ -57,7 +58,7 @@ impl Events {
         }
     }
 
-    /// Those that end after `cursor`.
+    /// Returns the events that end after `cursor`.
     pub(super) fn after(&self, cursor: Cursor) -> impl Iterator<Item = StoredEvent> {
         let from = self.pages.partition_point(|page| page.end <= cursor);
         self.pages[from..].iter().flat_map(move |page| page.after(cursor))
@@ -68,7 +69,7 @@ impl Page {
     fn extend(&mut self, events: &[StoredEvent], ending: &[u8]) {
         let heads: Vec<_> = events.iter().map(|event| Head::new(event, ending)).collect();
         let size = heads.iter().map(|head| Head::SIZE + head.own as usize).sum();
-        // Nothing to spare: most conversations are left for long after a commit.
+        // No spare capacity: most conversations stay idle for a long time after a commit.
         self.packed.reserve_exact(size);
         for (event, head) in events.iter().zip(heads) {
             self.end = head.end;
@@ -99,7 +100,7 @@ impl Head {
     fn new(event: &StoredEvent, ending: &[u8]) -> Self {
         let is_same = |(a, b): &(&u8, &u8)| a == b;
         let shared = event.json.iter().rev().zip(ending.iter().rev()).take_while(is_same).count();
-        // An event is far shorter than what 32 bits can count.
+        // An event is far shorter than 4 GiB, so 32 bits are enough.
         let (own, shared) = ((event.json.len() - shared) as u32, shared as u32);
         Self { start: event.start, end: event.end, own, shared }
     }

@@ -1,4 +1,4 @@
-//! Which scope wins, field by field.
+//! Tests which scope wins, field by field.
 
 use everturn_wire::{OnQuota, RetryPreset::*};
 
@@ -12,7 +12,7 @@ fn preset(preset: RetryPreset) -> RetrySettings {
     RetrySettings { preset: Some(preset), ..RetrySettings::default() }
 }
 
-/// A configured schedule, with all figures.
+/// A configured schedule with all parameters.
 fn schedule(of: RetryPreset, max_retries: u32) -> RetrySettings {
     RetrySettings {
         preset: Some(of),
@@ -33,7 +33,7 @@ fn the_strongest_scope_that_sets_a_field_wins() {
     let all = [retries(1), retries(2), schedule(Exponential, 3), retries(4), schedule(Exponential, 5)];
     let nothing = none();
     for first in 0..5 {
-        // Those before are not set; a route that is not there has no schedule of its own.
+        // The stronger scopes are not set; a missing route has no schedule of its own.
         let at = |place: usize| if place >= first { &all[place] } else { &nothing };
         let route = (first <= 2).then_some(&all[2]);
         let layers =
@@ -86,7 +86,7 @@ fn a_route_with_its_own_schedule_hides_the_global_one_and_not_the_conversations(
     let conversation = preset(Exponential);
     let found = effective(&Layers { conversation: &conversation, ..layers });
     assert_eq!((found.preset, found.max_retries, found.jitter), (Some(Exponential), Some(3), Some(0.1)));
-    // One that has no name hides it all the same.
+    // A schedule without a name also hides it.
     let found = effective(&Layers { route: Some(&nothing), ..layers });
     assert_eq!((found.preset, found.max_retries, found.enabled), (None, None, Some(true)));
 }

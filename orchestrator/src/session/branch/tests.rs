@@ -1,19 +1,19 @@
-//! Against a model of branches that knows no marks: a list of chunks that is cut and grows.
+//! Compares branches with a model that knows no marks: a list of chunks that is cut and grows.
 
 use everturn_wire::TurnId;
 use proptest::{collection::vec, prelude::*, sample::Index};
 
 use super::*;
 
-/// One thing that a person does, and what the turn that follows says.
+/// One action of a person, and the output of the turn that follows.
 #[derive(Clone, Debug)]
 enum Act {
     Send(Message, Answer),
     /// Answers a user message of the branch again.
     Regenerate(Index, Answer),
-    /// Writes a user message of the branch anew.
+    /// Edits a user message of the branch.
     Edit(Index, Message, Answer),
-    /// Tries the last turn again.
+    /// Retries the last turn.
     Retry(Answer),
 }
 
@@ -23,7 +23,7 @@ struct Message {
     has_text: bool,
 }
 
-/// What a turn says, a letter for each chunk: `t`ext, a `c`all, its `r`esult, a `s`teering message, an `e`rror.
+/// The output of a turn, one letter per chunk: `t`ext, a `c`all, its `r`esult, a `s`teering message, an `e`rror.
 type Answer = &'static str;
 
 fn any_answer() -> impl Strategy<Value = Answer> {
@@ -45,12 +45,12 @@ fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A conversation: its log, and the branch that must come of it, as `seq`s.
+/// A conversation: its log, and the expected branch as `seq`s.
 #[derive(Default)]
 struct World {
     log: Vec<Arc<StoredChunk>>,
     turns: Vec<TurnMetrics>,
-    /// The branch, message by message and answer by answer.
+    /// The expected branch: messages and single output chunks.
     branch: Vec<Part>,
 }
 
@@ -61,7 +61,7 @@ enum Part {
 }
 
 impl World {
-    /// A turn that supersedes this much of the log, and leaves so much of the branch.
+    /// Adds a turn with this mark that keeps the first `keep` parts of the branch.
     fn turn(&mut self, mark: Option<u64>, keep: usize, message: Option<&Message>, answer: Answer) {
         let first_seq = self.log.len() as u64 + 1;
         let mut mark = mark;
@@ -83,7 +83,7 @@ impl World {
             parts.push(if letter == 's' { Part::Message(vec![seq]) } else { Part::Said(seq, letter) });
         }
         let last_seq = self.log.len() as u64;
-        // What a turn without a chunk was to replace stays.
+        // A turn without chunks replaces nothing.
         if !parts.is_empty() {
             self.branch.truncate(keep);
             self.branch.extend(parts);
@@ -99,7 +99,7 @@ impl World {
         seq
     }
 
-    /// The place in the branch of a user message, and its chunks.
+    /// Returns the index of a user message in the branch, and its chunks.
     fn message(&self, at: &Index) -> Option<(usize, Vec<u64>)> {
         let messages = self.branch.iter().enumerate().filter_map(|(place, part)| match part {
             Part::Message(seqs) => Some((place, seqs.clone())),
@@ -130,7 +130,7 @@ impl World {
         }
     }
 
-    /// The fork at a message, which every chunk of it names.
+    /// Returns the fork at a message, which must be the same for each of its chunks.
     fn fork(&self, seqs: &[u64]) -> Fork {
         let forks: Vec<_> = seqs.iter().map(|seq| fork(&self.log, &self.turns, *seq).unwrap()).collect();
         assert!(forks.windows(2).all(|pair| pair[0] == pair[1]), "{forks:?}");

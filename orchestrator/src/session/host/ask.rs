@@ -1,4 +1,4 @@
-//! Asking the provider, once per call, unless others found out that it is of no use yet.
+//! Calls the provider, unless other turns found that it is currently unavailable.
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl TurnHost<'_> {
-    /// The events of a call; of one that is put off, only that it is.
+    /// Starts a call and returns its events; a held call yields only [`StreamEvent::Held`].
     pub(super) fn ask(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.asked = Some(op);
         let model = match self.shared.models.asked(&self.settings.model, turn.target()) {
@@ -69,7 +69,7 @@ impl TurnHost<'_> {
         let events = AssertUnwindSafe(started).catch_unwind();
         let name = model.clone();
         let events = events.map(move |event| event.unwrap_or_else(|panic| broke(&name.id, panic.as_ref())));
-        // Each layer costs every delta: the usual call has one.
+        // Each layer adds a cost per delta; the usual call has only one.
         if call.is_none() && turn.target().is_none() && summary.is_none() {
             return pass.watch(events).boxed();
         }
@@ -92,7 +92,7 @@ impl TurnHost<'_> {
     }
 
     fn request(&self, turn: &Turn, op: Op, model: &Model) -> Request {
-        // Shared with the history, and put together without its lock.
+        // Cloned so that the request is built without the lock; the chunks are shared with the history.
         let chunks = self.conversation.state().record.chunks.clone();
         let definition = &self.settings.definition;
         let configured = &definition.configured;
@@ -125,7 +125,7 @@ impl TurnHost<'_> {
         }
     }
 
-    /// Whether the turn shares with others what is found out about limits. One that is not retried is not put off either.
+    /// Whether the turn shares knowledge about limits with others. A turn without retries is not held either.
     fn shares_limits(&self) -> bool {
         !self.settings.schedule.ignores_holds() && self.is_retried()
     }
@@ -141,7 +141,7 @@ impl TurnHost<'_> {
         }
         let now = self.shared.clock.now();
         let hold = self.shared.gates.enter(&model.id, &self.conversation.id, &self.turn_id, now)?;
-        // Who cannot wait for so long hears it from the provider.
+        // A turn that cannot afford the wait calls the provider and gets its error.
         (!hold.in_budget || turn.affords(now, hold.wait_ms)).then_some(hold)
     }
 
@@ -153,15 +153,15 @@ impl TurnHost<'_> {
             target: model.id.clone(),
             turn: self.turn_id.clone(),
             asked_at: self.shared.clock.now(),
-            // On a route the health hears of more than this.
+            // On a route, `health_of` reports more than this.
             health: turn.target().is_none().then(|| (self.shared.health.clone(), model.target.clone())),
-            // With several targets another one may be reached.
+            // With several targets, another one may be reachable.
             waits_for_network: turn.settings().targets.len() < 2,
             quota: None,
         }
     }
 
-    /// Tells others of a limit that the turn now waits for, or that it no longer does.
+    /// Tells other turns about a limit that this turn waits for, or that it no longer does.
     pub(super) fn share_limit(&self, turn: &Turn, now: Millis) {
         let until = match turn.want() {
             Want::Wake(_, until) => until,
@@ -181,7 +181,7 @@ impl TurnHost<'_> {
         }
     }
 
-    /// A call, as it is observed; none if nobody observes.
+    /// Describes a call for the observers; `None` = there are none.
     fn call(&self, turn: &Turn, op: Op, model: &Model) -> Option<ProviderCall> {
         self.conversation.observers().is_any().then(|| ProviderCall {
             conversation_id: self.conversation.id.clone(),
@@ -195,7 +195,7 @@ impl TurnHost<'_> {
         })
     }
 
-    /// The events of a call to that target, whose health they tell of.
+    /// Reports the events of a call to the health of its target.
     fn health_of(
         &self,
         events: BoxStream<'static, StreamEvent>,

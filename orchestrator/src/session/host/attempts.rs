@@ -1,4 +1,4 @@
-//! Keeping the failed attempts of a turn with its figures: its events expire.
+//! Saves the failed attempts of a turn with its metrics, as its events expire.
 
 use everturn_kernel::Turn;
 use everturn_wire::FailedAttempt;
@@ -7,7 +7,7 @@ use super::TurnHost;
 use crate::{attempt::Attempts, conversation::Batch};
 
 impl TurnHost<'_> {
-    /// Gathers the failed attempts of a turn that is sealed with this batch. Most turns have none, and read nothing.
+    /// Collects the failed attempts of the turn that this batch seals. Most turns have none and read nothing.
     pub(super) async fn note_failed_attempts(&self, turn: &Turn, batch: &mut Batch) {
         let step = turn.steps().saturating_sub(1);
         let last = batch.ended_by.take().map(|last| FailedAttempt { step, ..last });
@@ -17,7 +17,7 @@ impl TurnHost<'_> {
         if let Some(running) = running.filter(|_| was_waiting || turn.retries() > 0) {
             match Attempts::read(&*self.shared.journal, &self.conversation.id, running.from).await {
                 Ok(read) => attempts = read,
-                // The append that follows says whether the turn can be saved. This is only about its past.
+                // Not fatal: the next append decides whether the turn can be saved.
                 Err(error) => {
                     tracing::warn!(turn = %turn.id(), %error, "failed attempts could not be read");
                 }

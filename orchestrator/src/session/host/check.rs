@@ -1,4 +1,4 @@
-//! What must happen before a tool call runs: policies, reviews, people.
+//! Decides what must happen before a tool call runs: policies, reviews, approvals.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -12,7 +12,7 @@ use futures_util::{FutureExt as _, future};
 use super::TurnHost;
 use crate::{panic::panic_text, report, reviewer::ReviewRequest, session::request, tool::excerpt};
 
-/// Messages of the user that a reviewer is told, and the longest of them, in bytes.
+/// Maximum number of user messages that a reviewer is given, and their maximum length in bytes.
 const MAX_SAID: usize = 20;
 const MAX_MESSAGE: usize = 8 << 10;
 
@@ -33,14 +33,14 @@ impl TurnHost<'_> {
             return Check::Caller.into();
         }
         let (Some(tool), Some(spec)) = (self.settings.tools.get(&call.name), spec) else {
-            // At once: should it be there after a restart, nobody would have checked the call.
+            // Refused now, not when it runs: a restart may bring the tool back, and then the call would run unchecked.
             return Check::Refused(self.no_such_tool(&call.name)).into();
         };
         let mode = self.settings.definition.approvals;
         self.shared.permissions.check(call, tool.as_ref(), spec, mode, &self.conversation.grants)
     }
 
-    /// What the model is told of a call of a tool that the turn does not have.
+    /// Returns the message to the model about a call of an unknown tool.
     pub(super) fn no_such_tool(&self, name: &str) -> String {
         let known: Vec<_> = self.settings.tools.names().collect();
         format!("(tool failed: there is no tool {name:?}; there are: {})", known.join(", "))
@@ -81,7 +81,7 @@ impl TurnHost<'_> {
         .boxed()
     }
 
-    /// The latest messages of the user on the branch that the turn is on.
+    /// Returns the user's latest messages on the turn's branch.
     fn said(&self) -> Vec<String> {
         let chunks = self.conversation.state().record.chunks.clone();
         let messages = request::messages(None, &request::sent(&chunks, self.settings.definition.supersedes));

@@ -1,4 +1,4 @@
-//! A history that does not fit: whether it must be summarized, and what is asked for then.
+//! Compaction of a history that does not fit: whether it is needed, and the request for the summary.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::{
     },
 };
 
-/// What is known of a call before the provider is asked.
+/// The result of preparing a call.
 pub(super) enum Prepared {
-    /// It is for the answer.
+    /// An ordinary call.
     None,
-    /// It is for a summary of what is cut off.
+    /// A call for a summary of the older part.
     Cut(Cut),
-    /// It is not made: these are its events.
+    /// No call is made: these are its events.
     Answered(BoxStream<'static, StreamEvent>),
 }
 
@@ -63,8 +63,8 @@ impl TurnHost<'_> {
         }
     }
 
-    /// Whether the next request is expected to hardly fit the model's context: what the last one measured, and what was
-    /// added since then.
+    /// Whether the next request is expected to exceed the compaction limit, judging by the last measured size and what
+    /// was added since.
     fn is_nearly_full(&self, model: &Model) -> bool {
         let id = model.sibling_of.as_ref().unwrap_or(&model.id);
         let Some(limit) = self.shared.compactions.limit(id) else { return false };
@@ -76,7 +76,7 @@ impl TurnHost<'_> {
         tokens.saturating_add(summary::tokens(added)) > limit
     }
 
-    /// The text of the user's latest message.
+    /// Returns the text of the user's latest message.
     pub(super) fn latest(&self) -> Option<String> {
         let chunks = self.conversation.state().record.chunks.clone();
         let standing = standing(&chunks, self.settings.definition.supersedes);
@@ -86,7 +86,7 @@ impl TurnHost<'_> {
         })
     }
 
-    /// The chunks that a model is sent.
+    /// Returns the chunks that are sent to a model.
     fn sent(&self) -> Vec<Arc<StoredChunk>> {
         let chunks = self.conversation.state().record.chunks.clone();
         request::sent(&chunks, self.settings.definition.supersedes)

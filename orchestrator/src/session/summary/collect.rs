@@ -1,4 +1,4 @@
-//! A model's answer to the request for a summary, as one event.
+//! Collects a model's answer to the request for a summary into one event.
 
 use everturn_kernel::{FinishReason, StreamEvent};
 use everturn_wire::{Category, Failure};
@@ -7,10 +7,10 @@ use futures_util::{StreamExt as _, future, stream};
 
 use super::Cut;
 
-/// The longest summary that is taken in, in bytes. One that has no end is a failure.
+/// Maximum length of a summary, in bytes. A longer one is a failure.
 const MAX_SUMMARY: usize = 256 << 10;
 
-/// Gathers the text of a call for a summary of what is cut off. Token counts, silences and failures are passed on.
+/// Collects the text of a summary call. Token counts, silences, holds and failures are passed on.
 pub(in crate::session) fn collected(
     events: impl Stream<Item = StreamEvent> + Send + 'static,
     cut: Cut,
@@ -26,7 +26,7 @@ pub(in crate::session) fn collected(
                 text.push_str(&piece);
                 None
             }
-            // A summary that was cut off is worth more than none.
+            // A truncated summary is better than none.
             StreamEvent::Finished(FinishReason::ContentFilter) => Some(withheld()),
             StreamEvent::Finished(_) => Some(StreamEvent::Summary(Box::new(cut.summary(text)))),
             StreamEvent::Usage(_)

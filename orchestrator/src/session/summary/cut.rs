@@ -1,4 +1,4 @@
-//! Where a history is cut: what comes before is summarized, what comes after stays as it is.
+//! Decides where a history is cut: the part before is summarized, the part after is kept.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use everturn_wire::{Role, StoredChunk};
 use super::{kept_from, size::bytes};
 use crate::tool::excerpt;
 
-/// The share of the history that stays as it is: the newest quarter.
+/// The fraction of the history that is kept: the newest quarter.
 const KEPT_SHARE: u64 = 4;
 
-/// How much of the user's current request is kept word for word when it is cut off, in bytes.
+/// Maximum length of the user's current request that is kept verbatim when it is cut off, in bytes.
 const MAX_TASK: usize = 16 << 10;
 
-/// A history, cut in two.
+/// A history split in two.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::session) struct Cut {
     /// The older part.
     pub(super) older: Vec<Arc<StoredChunk>>,
-    /// The `seq` of the first chunk that stays.
+    /// The `seq` of the first chunk kept.
     pub(super) keeps_from: u64,
-    /// The size of the whole history, in bytes: about what does not fit.
+    /// The size of the whole history, in bytes: roughly what does not fit.
     pub(super) total: u64,
-    /// The user's latest message, where it does not stay.
+    /// The user's latest message, if it is not in the kept part.
     pub(super) task: Option<String>,
 }
 
-/// Cuts a history, given as the chunks that a model is sent, so that the newest quarter stays: whole turns if they fit, else
-/// whole steps. The newest message, or the newest step, stays whatever its size. `None` = there is nothing before it. `latest`:
-/// the user's latest message, which an earlier summary may have the place of.
+/// Cuts a history, given as the chunks that are sent to a model, so that the newest quarter is kept: whole turns if
+/// they fit, otherwise whole steps. The newest message or step is kept whatever its size. `None` = nothing precedes it.
+/// `latest`: the user's latest message, which an earlier summary may have replaced.
 pub(in crate::session) fn cut(chunks: &[Arc<StoredChunk>], latest: Option<&str>) -> Option<Cut> {
     let total: u64 = chunks.iter().map(|stored| bytes(&stored.chunk)).sum();
     let mut room = total / KEPT_SHARE;
@@ -41,18 +41,18 @@ pub(in crate::session) fn cut(chunks: &[Arc<StoredChunk>], latest: Option<&str>)
     let first = chunks.len() - fits.count();
     let seams: Vec<usize> = (1..chunks.len()).filter(|at| is_seam(chunks, *at)).collect();
     let turns = seams.iter().copied().filter(|at| chunks[*at].role == Role::User);
-    // Whole turns if any fits; else whole steps; else what is newest.
+    // Whole turns if any fits, then whole steps, then the newest one.
     let at = turns.clone().find(|at| *at >= first);
     let at = at.or_else(|| seams.iter().copied().find(|at| *at >= first)).or(seams.last().copied())?;
     let is_kept = chunks[at..].iter().any(|stored| stored.role == Role::User);
     let task = latest.filter(|_| !is_kept).map(|text| excerpt(text.to_owned(), MAX_TASK));
     let older = &chunks[..at];
-    // A summary of a summary is no shorter.
+    // Summarizing only a summary would not make it shorter.
     older.iter().any(|stored| kept_from(stored).is_none()).then_some(())?;
     Some(Cut { older: older.to_vec(), keeps_from: chunks[at].seq, total, task })
 }
 
-/// Whether a turn or a step begins there, so that no call is parted from its result.
+/// Whether a turn or a step begins there, so that a cut never separates a call from its result.
 fn is_seam(chunks: &[Arc<StoredChunk>], at: usize) -> bool {
     let (before, role) = (chunks[at - 1].role, chunks[at].role);
     match role {

@@ -1,4 +1,4 @@
-//! A history cut down to the task and the newest results: what a report can be made of when nothing else fits.
+//! Shortens a history to the task and the newest results, for a final report when nothing else fits.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use everturn_wire::{Chunk, Role, StoredChunk};
 use super::{cut::cut, size::bytes};
 use crate::tool::excerpt;
 
-/// The longest text that stays, as a share of the whole history: an eighth.
+/// The longest text kept, as a fraction of the whole history: an eighth.
 const TEXT_SHARE: u64 = 8;
 
-/// No text is cut to less than this, in bytes.
+/// Texts are never cut below this size, in bytes.
 const MIN_TEXT: usize = 512;
 
-/// The newest part of these chunks, long texts without their middle, after the user's latest message.
+/// Returns the user's latest message and the newest part of the chunks, with the middle of long texts removed.
 pub(in crate::session) fn cut_down(
     chunks: &[Arc<StoredChunk>],
     latest: Option<&str>,

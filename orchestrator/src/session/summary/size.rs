@@ -1,16 +1,17 @@
-//! How large a history is, roughly.
+//! Estimates the size of a history.
 
 use everturn_wire::{Chunk, Image};
 
 use crate::json;
 
-/// What an image counts as: some 1,500 tokens, about what providers charge for one. Its bytes say nothing.
+/// The estimated size of an image: about 1,500 tokens, similar to what providers charge. Its bytes say nothing about
+/// it.
 const IMAGE_BYTES: u64 = 6_000;
 
-/// Bytes of a token, on average: the usual rule for English text.
+/// Average number of bytes per token: the usual rule for English text.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The size of a chunk as a model sees it, in bytes.
+/// Returns the size of a chunk as a model sees it, in bytes.
 pub(super) fn bytes(chunk: &Chunk) -> u64 {
     let images = |images: &[Image]| IMAGE_BYTES.saturating_mul(images.len() as u64);
     match chunk {
@@ -22,7 +23,7 @@ pub(super) fn bytes(chunk: &Chunk) -> u64 {
     }
 }
 
-/// About how many tokens these chunks are.
+/// Estimates the number of tokens of these chunks.
 pub(in crate::session) fn tokens<'c>(chunks: impl IntoIterator<Item = &'c Chunk>) -> u64 {
     chunks.into_iter().map(bytes).sum::<u64>() / BYTES_PER_TOKEN
 }

@@ -1,23 +1,23 @@
-//! The arguments of a call, made to be read.
+//! Formats the arguments of a call for reading.
 
 use everturn_console::{visible, wording};
 use everturn_wire::Value;
 
-/// The most characters that are shown of the arguments, and of an argument's name.
+/// Maximum length of the displayed arguments, and of an argument's name, in characters.
 const MOST: usize = 20_000;
 const NAME: usize = 40;
 
-/// A value is beside its name up to so many characters.
+/// Maximum length of a value shown on the same line as its name, in characters.
 const SHORT: usize = 100;
 
-/// A line for each argument, and text as text.
+/// One line for each argument; text is shown as text.
 pub(super) fn of(input: &Value) -> Vec<String> {
     let mut lines = match input {
         Value::Object(entries) if entries.is_empty() => vec!["no arguments".to_owned()],
         Value::Object(entries) => entries.iter().flat_map(|(name, value)| entry(name, value)).collect(),
         other => shown(other),
     };
-    // What is not shown is told: nobody allows what they take for the whole.
+    // Hidden parts are reported, so that nobody approves a call without knowing that there is more.
     let hidden = cut(&mut lines);
     if hidden > 0 {
         lines.push(format!("... and {hidden} more characters that are not shown here"));
@@ -25,7 +25,7 @@ pub(super) fn of(input: &Value) -> Vec<String> {
     lines
 }
 
-/// Leaves what may be shown; how many characters were taken away.
+/// Cuts the lines to the limit; returns the number of characters removed.
 fn cut(lines: &mut Vec<String>) -> usize {
     let (mut left, mut hidden) = (MOST, 0);
     for line in &mut *lines {
@@ -34,7 +34,7 @@ fn cut(lines: &mut Vec<String>) -> usize {
             line.truncate(end);
         }
         hidden += length.saturating_sub(left);
-        // A line that is empty takes room, too.
+        // An empty line takes space, too.
         left = left.saturating_sub(length + 1);
     }
     let shown = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);

@@ -1,11 +1,11 @@
-//! A message that is typed while a turn runs.
+//! A message being typed while a turn runs.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use reedline::LineBuffer;
 
 use super::{super::order, Key};
 
-/// A message that is typed while a turn runs.
+/// A message being typed while a turn runs.
 #[derive(Default)]
 pub(crate) struct Draft(LineBuffer);
 
@@ -14,7 +14,7 @@ impl Draft {
         self.0.get_buffer()
     }
 
-    /// The byte that the cursor is before.
+    /// The byte offset of the cursor.
     pub(crate) fn cursor(&self) -> usize {
         self.0.insertion_point()
     }
@@ -23,13 +23,13 @@ impl Draft {
         self.0.is_empty()
     }
 
-    /// Puts text in, line breaks and all: it is not sent.
+    /// Inserts text, including line breaks, without sending it.
     pub(super) fn paste(&mut self, text: &str) -> Option<Key> {
         self.0.insert_str(&text.replace("\r\n", "\n").replace('\r', "\n"));
         Some(Key::Edited)
     }
 
-    /// What a key does to it; nothing where it does nothing.
+    /// Applies a key; `None` if it has no effect.
     pub(super) fn press(&mut self, key: KeyEvent) -> Option<Key> {
         let line = &mut self.0;
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -63,7 +63,7 @@ impl Draft {
     }
 
     fn send(&mut self) -> Option<Key> {
-        // White space before it makes a command a message.
+        // Leading white space makes a command a message.
         let text = self.text().trim_end().to_owned();
         if text.is_empty() {
             return None;

@@ -1,6 +1,6 @@
-//! A thread that reads what is typed, and has ended when it is dropped: nobody else's input is taken.
+//! A thread that reads the keyboard. Dropping it waits for the thread to end, so that it takes no input from others.
 //!
-//! `crossterm::event::EventStream` only tells its thread to end, so a line typed at the next prompt could end there.
+//! `crossterm::event::EventStream` does not wait for its thread, which could swallow a line typed at the next prompt.
 
 use std::{
     io,
@@ -15,11 +15,11 @@ use std::{
 use crossterm::event::{self, Event};
 use tokio::sync::mpsc;
 
-/// How long it may take until it has ended.
+/// Poll interval, and so the longest wait for the thread to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 pub(super) struct Listener {
-    /// Unbounded: no key that a person pressed may be lost.
+    /// Unbounded, so that no keypress is lost.
     events: mpsc::UnboundedReceiver<io::Result<Event>>,
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -47,14 +47,14 @@ impl Listener {
         Ok(Self { events, ends, thread: Some(thread) })
     }
 
-    /// The next event; none when the terminal is gone. May be dropped at any time.
+    /// The next event; `None` if the terminal is gone. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<io::Result<Event>> {
         self.events.recv().await
     }
 }
 
 impl Listener {
-    /// Ends, and has what came and was not asked for.
+    /// Stops the thread and returns the events that were not consumed.
     pub(super) fn rest(&mut self) -> Vec<Event> {
         self.end();
         std::iter::from_fn(|| self.events.try_recv().ok()).flatten().collect()

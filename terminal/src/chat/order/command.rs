@@ -1,16 +1,16 @@
-//! The commands that can be typed: their names, what follows them and what they do.
+//! The available commands: names, arguments and descriptions.
 
 use everturn_console::printer;
 
 /// A command.
 struct Command {
     name: &'static str,
-    /// What follows it.
+    /// Its arguments.
     words: &'static str,
     about: &'static str,
 }
 
-/// All of them, as `/help` lists them.
+/// All commands, as `/help` lists them.
 const COMMANDS: [Command; 14] = [
     of("/help", "", "list these commands"),
     of("/model", "[MODEL]", "choose the model or route, also for a turn that waits; alone, list them"),
@@ -36,10 +36,10 @@ const fn of(name: &'static str, words: &'static str, about: &'static str) -> Com
     Command { name, words, about }
 }
 
-/// How alike two words must be, from 0 to 1, for one to be taken for a misspelling of the other.
+/// Similarity, from 0 to 1, from which a word counts as a misspelling of another.
 const ALIKE: f64 = 0.8;
 
-/// The most cells of a command with its words in the list.
+/// Maximum width in cells of a command with its arguments in the list.
 const WIDTH: usize = 24;
 
 impl Command {
@@ -48,7 +48,8 @@ impl Command {
     }
 }
 
-/// The command that a line begins with, and what follows it; none where the line begins otherwise, as with a path.
+/// Splits a line into a command and its arguments; `None` if it does not begin with a command, but for example with a
+/// path.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     let end = line.find(char::is_whitespace).unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
@@ -60,7 +61,7 @@ pub(super) fn is_known(name: &str) -> bool {
     COMMANDS.iter().any(|command| command.name == name)
 }
 
-/// What to write in place of a command that cannot be followed.
+/// The correct usage, for a command that is not valid.
 pub(super) fn usage(name: &str) -> String {
     if let Some(known) = COMMANDS.iter().find(|command| command.name == name) {
         return format!("{}: {}.", known.usage(), known.about);
@@ -77,7 +78,7 @@ fn closest(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let alike = |command: &Command| match command.name.starts_with(&name) {
         true => 1.0,
-        // Without the slash, which all have.
+        // Without the slash that all have.
         false => strsim::jaro_winkler(&command.name[1..], &name[1..]),
     };
     let best = COMMANDS.iter().max_by(|one, other| alike(one).total_cmp(&alike(other)))?;
@@ -94,7 +95,7 @@ pub(in crate::chat) fn help() -> String {
     )
 }
 
-/// What a typed word may become: commands, or what may follow one of them, of which `models` are the names of models.
+/// Completions of the input: commands, or arguments of a command; `models` are the names of models.
 pub(in crate::chat) fn completions(typed: &str, models: &[String]) -> Vec<String> {
     match typed.split_once(' ') {
         None if typed.starts_with('/') => {
@@ -109,7 +110,7 @@ pub(in crate::chat) fn completions(typed: &str, models: &[String]) -> Vec<String
     }
 }
 
-/// The longest start that all completions of a typed line share, where it is longer than what is typed.
+/// The longest common prefix of all completions, if it is longer than the input.
 pub(in crate::chat) fn completed(typed: &str) -> Option<String> {
     let all = completions(typed, &[]);
     let first = all.first()?;

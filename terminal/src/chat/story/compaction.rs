@@ -1,11 +1,11 @@
-//! Earlier messages that are summarized for the model.
+//! Shows how earlier messages are summarized for the model.
 
 use everturn_wire::{CompactionCause, CompactionOutcome};
 
 use super::*;
 
 impl Story {
-    /// What goes on while the model has said nothing.
+    /// The status until the model answers.
     pub(super) fn asking(&self) -> Status {
         if self.compaction.is_some() { Status::Summarizing } else { Status::Asking }
     }
@@ -19,7 +19,7 @@ impl Story {
         view.status(Status::Summarizing)
     }
 
-    /// A turn that ends with it says so itself.
+    /// Shows the result of a compaction. One that ends the turn is covered by the turn's own ending.
     pub(super) fn compacted(
         &mut self,
         outcome: CompactionOutcome,

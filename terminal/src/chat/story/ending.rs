@@ -1,4 +1,4 @@
-//! How a turn ended, in words.
+//! Describes how a turn ended.
 
 use std::io;
 
@@ -13,18 +13,18 @@ use crate::chat::view::{Line, View};
 pub(in crate::chat) enum Ending {
     Answered,
     Failed,
-    /// The server did not take the message, or lost the conversation.
+    /// The server rejected the message, or lost the conversation.
     Refused,
-    /// A person ended the wait, or someone ended the turn.
+    /// A person ended the wait, or somebody ended the turn.
     Cancelled,
     /// The person at this terminal ended the turn.
     Interrupted,
-    /// The person at this terminal left it to itself.
+    /// The person at this terminal left; the turn keeps running.
     Left,
 }
 
 impl Story {
-    /// Says how the turn ended.
+    /// Shows how the turn ended.
     pub(super) fn end(&mut self, view: &mut dyn View) -> io::Result<Ending> {
         view.end()?;
         let note = |text: &str| Line::Note(text.to_owned());
@@ -46,7 +46,7 @@ impl Story {
     fn failed(&self) -> String {
         let error = wording::brief(&self.error);
         let gave_up = matches!(self.outcome, Some(RetryOutcome::Exhausted | RetryOutcome::TooLong));
-        // Of the step that failed: the steps before it recovered.
+        // Only for the failed step, as the steps before it recovered.
         let retries = self.failure_summary.retries().unwrap_or(self.step_retries);
         let first = match retries {
             1.. if gave_up => {
@@ -59,7 +59,7 @@ impl Story {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// What there is to say about an answer.
+    /// A remark about the answer, if one is needed.
     fn remark(&self, reason: Option<&DoneReason>) -> Option<String> {
         match reason {
             Some(DoneReason::Length) => {

@@ -1,8 +1,8 @@
-//! What people and reviewers decide about tool calls.
+//! Decisions of people and reviewers about tool calls.
 
 use super::*;
 
-/// The most characters that are shown of a reviewer's rating.
+/// Maximum length of a displayed rating by a reviewer, in characters.
 const RATING: usize = 20;
 
 impl Story {
@@ -47,7 +47,7 @@ impl Story {
         }
     }
 
-    /// The person answers the call that is shown: what is to be sent; nothing where no call waits.
+    /// Records the person's answer to the call that is shown. Returns the command to send; `None` if no call waits.
     pub(in super::super) fn answer(
         &mut self,
         choice: Choice,

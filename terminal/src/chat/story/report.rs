@@ -1,4 +1,4 @@
-//! The final report of a turn, and what is told on the way to it.
+//! Shows the final report of a turn, and events that lead to it.
 
 use std::io;
 
@@ -29,7 +29,7 @@ impl Story {
                 match &report.report {
                     Some(value) => {
                         view.line(&Line::Note("Final report".to_owned()))?;
-                        // The answer of such a turn.
+                        // The report is the answer of such a turn.
                         view.text(&format!("{value:#}\n"))?;
                     }
                     None => {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{super::view::Plain, *};
 
-/// What a person reads, and how it ended.
+/// The output for a person, and how the turn ended.
 fn tell(bodies: impl IntoIterator<Item = EventBody>) -> (String, String, Option<Ending>) {
     tell_to(&mut story(), bodies)
 }

@@ -1,11 +1,11 @@
-//! What a person types while an answer comes, on one row.
+//! The draft that a person types while an answer arrives, on one row.
 
 use everturn_console::visible::visible;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 const SIGN: &str = "> ";
 
-/// A message that is being typed.
+/// A message being typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Draft {
     before: String,
@@ -13,15 +13,15 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A text with the cursor before its byte `cursor`.
+    /// A draft with the cursor at byte offset `cursor`.
     pub(super) fn new(text: &str, cursor: usize) -> Self {
         let one_row = |text: &str| visible(&text.replace('\n', "\u{21b5}").replace('\t', " "));
         let (before, after) = text.split_at_checked(cursor).unwrap_or((text, ""));
         Self { before: one_row(before), after: one_row(after) }
     }
 
-    /// As much of it as fits on a row of `width` cells, and the cell of the cursor on it: the text before the cursor
-    /// matters most.
+    /// The part of the draft that fits on a row of `width` cells, and the cursor's cell on it. The text before the
+    /// cursor takes precedence.
     pub(super) fn row(&self, width: usize) -> (String, usize) {
         let room = width.saturating_sub(SIGN.width() + 1);
         let mut left = room;

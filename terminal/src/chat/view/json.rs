@@ -1,10 +1,10 @@
-//! For programs: the events as the server sends them, one on each line.
+//! Output for programs: the events as sent by the server, one per line.
 
 use std::io::{self, Write};
 
 use super::{Line, Status, View};
 
-/// Writes events to `out`, and to `err` only why there are none.
+/// Writes events to `out`; `err` gets only the reasons why there are none.
 pub(crate) struct Json<O, E> {
     out: O,
     err: E,
@@ -18,7 +18,7 @@ impl<O: Write, E: Write> Json<O, E> {
 
 impl<O: Write, E: Write> View for Json<O, E> {
     fn event(&mut self, json: &str) -> io::Result<()> {
-        // As one piece: whoever reads it must not be given half a line.
+        // In one piece, so that readers never see half a line.
         self.out.write_all(format!("{json}\n").as_bytes())?;
         self.out.flush()
     }

@@ -1,4 +1,4 @@
-//! For a terminal: the answer as it comes, and below it what is going on and what is being typed, redrawn in place.
+//! Output for a terminal: the answer as it arrives and, redrawn in place below it, the status and the draft.
 
 use std::{
     io::{self, Write},
@@ -23,37 +23,37 @@ use super::{
     wrap::{Wrap, rows},
 };
 
-/// What is before each row of a call's arguments.
+/// The prefix of each row of a call's arguments.
 const BAR: &str = "  \u{2502} ";
 
-/// After so many seconds a line says how long it has been there.
+/// Seconds after which a status also shows its duration.
 const PATIENCE: u64 = 2;
 
-/// Draws on a terminal, whether or not it is in raw mode.
+/// Draws on a terminal, in raw mode or not.
 pub(crate) struct Live<W: Write> {
     out: W,
     columns: fn() -> usize,
-    /// Whether keys are listened to, and may be offered.
+    /// Whether keys are read, and may be offered.
     has_keys: bool,
     show_reasoning: bool,
     place: Section,
     wrap: Wrap,
-    /// None: answers are shown as they are written.
+    /// `None`: answers are shown without rendering.
     markdown: Option<Markdown>,
     status: Status,
     since: Instant,
     visible: Visible,
-    /// What is being typed.
+    /// The message being typed.
     draft: Option<footer::Draft>,
-    /// The footer as it stands there now, and whether it begins on the row below the text.
+    /// The footer as currently drawn, and whether it begins on the row below the text.
     drawn: Vec<String>,
     is_below: bool,
 }
 
-/// What stands above the cursor, or left of it.
+/// What is above or to the left of the cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
-    /// Nothing of this turn.
+    /// Nothing of this turn yet.
     Start,
     Line,
     Text,
@@ -79,19 +79,19 @@ impl<W: Write> Live<W> {
         }
     }
 
-    /// Shows answers as they are written.
+    /// Shows answers without rendering Markdown.
     pub(crate) fn raw(self) -> Self {
         Self { markdown: None, ..self }
     }
 
-    /// Text as it is, but for what could steer the terminal or hide in it.
+    /// Prints text without what could control the terminal or be invisible.
     fn print(&mut self, text: &str) -> io::Result<()> {
         let kept = self.visible.push(text);
         let wrapped = self.wrap.push(&kept, Style::PLAIN, self.width());
         queue!(self.out, Print(wrapped))
     }
 
-    /// The next piece of an answer.
+    /// Shows the next piece of an answer.
     fn answer(&mut self, text: &str) -> io::Result<()> {
         let (kept, width) = (self.visible.push(text), self.width());
         let pieces = match &mut self.markdown {
@@ -101,7 +101,7 @@ impl<W: Write> Live<W> {
         self.pieces(pieces)
     }
 
-    /// What was held back of an answer, as something else comes between.
+    /// Shows the held part of an answer, before something else is printed.
     fn flush(&mut self) -> io::Result<()> {
         let width = self.width();
         let held = self.markdown.as_mut().map(|markdown| markdown.flush(width));
@@ -119,19 +119,19 @@ impl<W: Write> Live<W> {
         Ok(())
     }
 
-    /// The answer is over, or begins anew: what was open in it is not any more.
+    /// Resets the formatting when the answer ends or restarts.
     fn close(&mut self) {
         if let Some(markdown) = &mut self.markdown {
             *markdown = Markdown::default();
         }
     }
 
-    /// The last column stays free: some terminals begin a new row as soon as it is written.
+    /// The usable width. The last column stays free, as some terminals begin a new row as soon as it is written.
     fn width(&self) -> usize {
         (self.columns)().saturating_sub(1).max(1)
     }
 
-    /// Takes the footer away; the cursor is where the text ends.
+    /// Erases the footer; the cursor is then at the end of the text.
     fn erase(&mut self) -> io::Result<()> {
         for row in (0..mem::take(&mut self.drawn).len()).rev() {
             queue!(self.out, MoveToColumn(0), Clear(ClearType::CurrentLine))?;
@@ -145,13 +145,13 @@ impl<W: Write> Live<W> {
         Ok(())
     }
 
-    /// Goes to the start of a row.
+    /// Moves to the start of a row.
     fn new_row(&mut self) -> io::Result<()> {
         self.erase()?;
         if self.wrap.is_at_start() { Ok(()) } else { self.print("\n") }
     }
 
-    /// Goes where something of another kind begins: a blank row apart from what was there before.
+    /// Begins a section, separated from a different one by a blank row.
     fn enter(&mut self, place: Section) -> io::Result<()> {
         self.erase()?;
         let before = mem::replace(&mut self.place, place);
@@ -165,7 +165,7 @@ impl<W: Write> Live<W> {
         self.print("\n")
     }
 
-    /// Draws the footer where it is not there as it should be.
+    /// Draws the footer if it has changed.
     fn draw(&mut self) -> io::Result<()> {
         let width = self.width();
         let status: String = self.words(Instant::now()).chars().take(width).collect();
@@ -242,7 +242,7 @@ impl<W: Write> Live<W> {
             Status::Reconnecting { tried, of } => {
                 timed(&format!("Connection lost, reconnecting ({tried}/{of})"))
             }
-            // As a rule it is over before one could read it.
+            // Usually it ends before anybody could read it.
             Status::Stopping if elapsed.as_secs() == 0 => String::new(),
             Status::Stopping => timed("Stopping"),
         }
@@ -301,7 +301,7 @@ impl<W: Write> View for Live<W> {
             Line::Note(text) | Line::Restart(text) => self.dim(text)?,
             Line::Approval { title, details } => {
                 self.colored(Color::Yellow, "? ", title)?;
-                // Cut into rows here, so that no row of an argument begins where a line of ours does.
+                // Wrapped here, so that no row of an argument begins where our own lines do.
                 let width = self.width().saturating_sub(BAR.width()).max(1);
                 for row in details.iter().flat_map(|line| rows(line, width)) {
                     self.print("\n")?;

@@ -1,7 +1,7 @@
-//! Markdown, rendered while it comes: nothing that was shown is ever taken back.
+//! Renders Markdown as it arrives; what was shown is never taken back.
 //!
-//! What is not clear yet is held: the start of a line until it says what the line is, `**` until its end is there, a table
-//! until it ends. What turns out to be no Markdown is shown as it came.
+//! Text is held while its meaning is unclear: the start of a line until its kind is known, `**` until its end arrives,
+//! a table until it ends. What turns out not to be Markdown is shown unchanged.
 
 mod inline;
 mod line;
@@ -14,14 +14,14 @@ use inline::Inline;
 use line::{Fence, Kind};
 use table::Table;
 
-/// The most cells of a line across.
+/// Maximum width of a horizontal rule, in cells.
 const RULE: usize = 40;
 
-/// A piece of what is shown.
+/// A piece of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(Style, String),
-    /// What the further rows of this line begin with.
+    /// Sets the margin of the continuation rows of this line.
     Hang(Style, String),
 }
 
@@ -33,16 +33,16 @@ pub(super) struct Markdown {
     line: Line,
 }
 
-/// The line that comes.
+/// The current line.
 enum Line {
-    /// What it is, is not clear yet.
+    /// Its kind is not clear yet.
     Start(String),
-    /// A number, perhaps of a list; it is shown as it comes.
+    /// A number, perhaps of a list item; shown as it arrives.
     Number(String),
     Text(Inline),
-    /// In a block of code.
+    /// In a code block.
     Code,
-    /// Of a table, which shows its rows when it ends.
+    /// A table row; shown when the table ends.
     Row,
 }
 
@@ -60,7 +60,7 @@ impl Markdown {
         joined(out)
     }
 
-    /// What was held: something else comes between, and the text may go on after it.
+    /// Returns the held text, because something else is printed; the text may continue afterwards.
     pub(super) fn flush(&mut self, width: usize) -> Vec<Piece> {
         let mut out = Vec::new();
         match mem::take(&mut self.line) {
@@ -74,7 +74,7 @@ impl Markdown {
         joined(out)
     }
 
-    /// Whether a table is held back.
+    /// Whether a table is being held.
     pub(super) fn holds_table(&self) -> bool {
         !self.table.is_empty()
     }
@@ -103,7 +103,7 @@ impl Markdown {
         }
     }
 
-    /// What follows a number at the start of a line: with a dot or a bracket and a space it is one of a list.
+    /// Handles what follows a number at the start of a line: a dot or bracket and a space make it a list item.
     fn after_number(&mut self, mut shown: String, c: char, out: &mut Vec<Piece>) {
         let is_ended = shown.ends_with(['.', ')']);
         if (c.is_ascii_digit() || matches!(c, '.' | ')')) && !is_ended {
@@ -120,7 +120,7 @@ impl Markdown {
         self.line = Line::Text(inline);
     }
 
-    /// Begins a line, if it is clear what it is; it is when it is complete.
+    /// Begins a line if its kind is clear, which it always is for a complete line.
     fn begin(&mut self, held: String, is_complete: bool, width: usize, out: &mut Vec<Piece>) {
         if let Some(fence) = &self.fence {
             self.line = match fence.is_closed_by(&held, is_complete) {
@@ -185,7 +185,7 @@ impl Markdown {
     }
 }
 
-/// The same with as few pieces as possible.
+/// Merges neighbouring pieces of the same style.
 fn joined(pieces: Vec<Piece>) -> Vec<Piece> {
     let mut all: Vec<Piece> = Vec::new();
     for piece in pieces {

@@ -1,4 +1,4 @@
-//! For pipes and files: the answer on one stream, everything else, line by line, on the other.
+//! Output for pipes and files: the answer on one stream, everything else line by line on the other.
 
 use std::{
     io::{self, Write},
@@ -10,21 +10,21 @@ use tokio::time::Instant;
 
 use super::{Line, Status, View};
 
-/// Writes the answer to `out` as it is, and lines about it to `err`.
+/// Writes the answer to `out` unchanged, and lines about it to `err`.
 pub(crate) struct Plain<O, E> {
     out: O,
     err: E,
     show_reasoning: bool,
-    /// What makes the answer harmless, where a terminal is to show it.
+    /// Removes control characters from the answer if a terminal shows it.
     visible: Option<Visible>,
-    /// Whether the answer so far ends within a line.
+    /// Whether the answer so far ends in an unfinished line.
     open: bool,
-    /// The same of the reasoning.
+    /// Whether the reasoning so far ends in an unfinished line.
     thinking: bool,
 }
 
 impl<O: Write, E: Write> Plain<O, E> {
-    /// With `is_terminal`, `out` is shown to a person as it is.
+    /// With `is_terminal`, `out` is a person's terminal.
     pub(crate) fn new(out: O, err: E, is_terminal: bool, show_reasoning: bool) -> Self {
         let visible = is_terminal.then(Visible::default);
         Self { out, err, show_reasoning, visible, open: false, thinking: false }
@@ -84,9 +84,9 @@ impl<O: Write, E: Write> View for Plain<O, E> {
             Status::Reconnecting { tried, of } => {
                 self.tell(&format!("Connection lost, reconnecting ({tried}/{of})..."))
             }
-            // The text of the next step must not be glued to what was said before the tool.
+            // Separates the next step's text from what was written before the tool.
             Status::Tool(_) => self.end(),
-            // That a wait is over needs no line of its own, and what a person is asked has one.
+            // The end of a wait needs no line, and requests for approval have their own.
             Status::Quiet
             | Status::Asking
             | Status::AskingAgain { .. }
@@ -98,7 +98,7 @@ impl<O: Write, E: Write> View for Plain<O, E> {
         }
     }
 
-    /// Nobody types.
+    /// There is no input.
     fn draft(&mut self, _: &str, _: usize) -> io::Result<()> {
         Ok(())
     }

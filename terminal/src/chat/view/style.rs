@@ -1,8 +1,8 @@
-//! How a piece of text looks.
+//! Text styles.
 
 use crossterm::style::Colored;
 
-/// How a piece of text looks. Nothing is expressed by colour alone.
+/// The style of a piece of text. Nothing is expressed by colour alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) bold: bool,
@@ -20,7 +20,7 @@ impl Style {
     pub(super) const BOLD: Self = Self { bold: true, ..Self::PLAIN };
     pub(super) const CODE: Self = Self { is_code: true, ..Self::PLAIN };
 
-    /// What makes a terminal write like this, whatever it did before.
+    /// The escape sequence that sets this style, whatever the previous one.
     pub(super) fn escape(self) -> String {
         let code = self.is_code && !Colored::ansi_color_disabled_memoized();
         let set = [

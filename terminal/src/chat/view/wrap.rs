@@ -1,4 +1,4 @@
-//! Breaking lines between words, while the words are still coming.
+//! Word wrapping of text that is still arriving.
 
 use std::mem;
 
@@ -6,39 +6,39 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::style::Style;
 
-/// Where the text is on its row. A word that turns out too long for the rest of the row is taken back and said again on
-/// the next one.
+/// Tracks the position in the current row. A word that turns out to be too long for the rest of the row is erased and
+/// written again on the next row.
 #[derive(Default)]
 pub(super) struct Wrap {
-    /// Cells of the row that are taken.
+    /// Cells used in the row.
     column: usize,
-    /// What the further rows of this line begin with.
+    /// Margin of the continuation rows of this line.
     margin: (Style, String),
-    /// The cells of the row that the margin has taken.
+    /// Cells of the row used by the margin.
     margin_width: usize,
-    /// What may have to be taken back: the text since the last space.
+    /// The text since the last space, which may have to be erased.
     word: Vec<(Style, char)>,
     word_width: usize,
 }
 
 impl Wrap {
-    /// Whether nothing is on the row yet.
+    /// Whether the row is empty.
     pub(super) fn is_at_start(&self) -> bool {
         self.column == 0
     }
 
-    /// The cell of the row that comes next.
+    /// The next cell of the row.
     pub(super) fn column(&self) -> usize {
         self.column
     }
 
-    /// Has the further rows of this line begin so, until it ends.
+    /// Sets the margin of the continuation rows of this line.
     pub(super) fn hang(&mut self, style: Style, margin: String) {
         self.margin = (style, margin);
     }
 
-    /// What to print for the next piece of text, on rows of `width` cells. The last column of the terminal must stay
-    /// free: a cursor there cannot be moved back by counting. The terminal's style is plain before it and after it.
+    /// Returns what to print for the next piece of text, on rows of `width` cells. The last column of the terminal must
+    /// stay free, because a cursor there cannot be moved back reliably. The terminal's style is plain before and after.
     pub(super) fn push(&mut self, text: &str, style: Style, width: usize) -> String {
         let mut out = Ink { text: String::with_capacity(text.len()), style: Style::PLAIN };
         for c in text.chars() {
@@ -67,7 +67,7 @@ impl Wrap {
             let word = if is_moved { mem::take(&mut self.word) } else { Vec::new() };
             let word_width = if is_moved { self.word_width } else { 0 };
             if is_moved {
-                // Back to where the word began, and away with it.
+                // Moves back to the start of the word and erases it.
                 out.text.push_str(&format!("\u{1b}[{word_width}D\u{1b}[K"));
             }
             self.next_row(width, out);
@@ -81,11 +81,11 @@ impl Wrap {
         self.column += cells;
     }
 
-    /// Goes to the next row of the same line.
+    /// Continues the line on the next row.
     fn next_row(&mut self, width: usize, out: &mut Ink) {
         out.text.push_str("\r\n");
         let (style, margin) = &self.margin;
-        // Where hardly anything else fits, it is left out.
+        // No margin if hardly any space would be left.
         let margin = if margin.width() * 2 <= width { margin.as_str() } else { "" };
         margin.chars().for_each(|c| out.push(*style, c));
         self.margin_width = margin.width();
@@ -99,7 +99,7 @@ impl Wrap {
     }
 }
 
-/// Text with the escapes that give it its styles.
+/// Text with the escape sequences for its styles.
 struct Ink {
     text: String,
     style: Style,
@@ -121,7 +121,7 @@ impl Ink {
     }
 }
 
-/// A line cut into rows of at most `width` cells.
+/// Splits a line into rows of at most `width` cells.
 pub(super) fn rows(line: &str, width: usize) -> Vec<String> {
     let (mut rows, mut taken) = (vec![String::new()], 0);
     for c in line.replace('\t', "    ").chars() {
@@ -142,7 +142,7 @@ pub(super) fn rows(line: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// What a terminal of 11 columns shows of text that comes letter by letter.
+    /// The screen of a terminal with 11 columns, for text that arrives letter by letter.
     fn shown(text: &str) -> Vec<String> {
         let (mut wrap, mut screen) = (Wrap::default(), vt100::Parser::new(8, 11, 0));
         for c in text.chars() {

@@ -2,7 +2,7 @@ use everturn_wire::ConversationStatus;
 
 use super::*;
 
-/// The event that says that a wait is over.
+/// The event that ends a wait.
 fn asking(attempt: u32) -> EventBody {
     let retry = RetryState {
         phase: RetryPhase::Asking,
@@ -19,7 +19,7 @@ fn asking(attempt: u32) -> EventBody {
     EventBody::Status { status: ConversationStatus::Active, retry: Some(Box::new(retry)) }
 }
 
-/// What a person at a terminal can do after these events: cancel a retry, ask again at once.
+/// What a person can do after these events: cancel a retry, ask again at once.
 fn offered(bodies: impl IntoIterator<Item = EventBody>) -> (bool, bool) {
     let mut story = story();
     tell_to(&mut story, bodies);

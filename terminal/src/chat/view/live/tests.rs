@@ -19,7 +19,7 @@ impl Terminal {
         Self { view, screen: vt100::Parser::new(20, 40, 0) }
     }
 
-    /// The rows without those that only part them.
+    /// The rows without blank separators.
     fn shown(&mut self) -> Vec<String> {
         self.screen.process(&mem::take(&mut self.view.out));
         let rows = self.screen.screen().rows(0, 40).map(|row| row.trim_end().to_owned());

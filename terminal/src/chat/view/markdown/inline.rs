@@ -1,26 +1,26 @@
-//! Bold, code, links and the like, within a line.
+//! Inline formatting: bold, code, links and the like.
 
 use super::Piece;
 use crate::chat::view::style::Style;
 
-/// The most characters that are held until it is clear what they are.
+/// Maximum number of characters held until their meaning is clear.
 const HELD: usize = 400;
 
-/// How deep they may be in each other.
+/// Maximum nesting depth.
 const DEPTH: usize = 4;
 
-/// The text of one line, as it comes.
+/// The text of one line, as it arrives.
 pub(super) struct Inline {
     style: Style,
     held: String,
     previous: Option<char>,
 }
 
-/// Pieces of a text with their styles.
+/// Text with styles.
 pub(super) type Spans = Vec<(Style, String)>;
 
 impl Inline {
-    /// After this character of the line, if there is any.
+    /// Begins after this character of the line, if there is one.
     pub(super) fn new(style: Style, previous: Option<char>) -> Self {
         Self { style, held: String::new(), previous }
     }
@@ -30,7 +30,7 @@ impl Inline {
         self.show(self.held.chars().count() >= HELD, false, out);
     }
 
-    /// The line is complete.
+    /// Ends the line.
     pub(super) fn end(&mut self, out: &mut Vec<Piece>) {
         self.show(true, true, out);
     }
@@ -51,7 +51,7 @@ impl Inline {
     }
 }
 
-/// The spans of a whole text.
+/// The spans of a complete text.
 pub(super) fn spans(text: &str, style: Style) -> Spans {
     within(text, style, DEPTH)
 }
@@ -67,21 +67,21 @@ fn within(text: &str, style: Style, depth: usize) -> Spans {
     all
 }
 
-/// What the start of a text is.
+/// An element at the start of a text.
 struct Step {
     spans: Spans,
-    /// How many bytes of it that is.
+    /// Its length in the source, in bytes.
     taken: usize,
 }
 
-/// Why a text is nothing that begins with its first character.
+/// Why no element was recognized at the start of a text.
 enum Not {
-    /// Yet: more has to come.
+    /// More text is needed to decide.
     Yet,
     Ever,
 }
 
-/// What a text begins with; none while that is not clear. It is when it is complete.
+/// Parses the element at the start of a text; `None` if more text is needed, which never happens if `is_complete`.
 fn step(text: &str, previous: Option<char>, style: Style, is_complete: bool, depth: usize) -> Option<Step> {
     let first = text.chars().next()?;
     let found = match first {
@@ -127,20 +127,20 @@ fn code(text: &str, style: Style) -> Result<Step, Not> {
     let length = run(text, '`');
     let end = code_end(text).ok_or(Not::Yet)?;
     let inside = &text[length..end - length];
-    // A space on either side only keeps backticks apart.
+    // One space on either side only separates backticks.
     let stripped = inside.strip_prefix(' ').and_then(|inside| inside.strip_suffix(' '));
     let inside = stripped.filter(|inside| !inside.trim().is_empty()).unwrap_or(inside);
     Ok(Step { spans: vec![(Style { is_code: true, ..style }, inside.to_owned())], taken: end })
 }
 
-/// The byte after code within a line, which the text begins with.
+/// The end of the inline code at the start of a text, in bytes.
 fn code_end(text: &str) -> Option<usize> {
     let length = run(text, '`');
     let mut at = length;
     while let Some(found) = text[at..].find('`') {
         let closing = run(&text[at + found..], '`');
         at += found + closing;
-        // A longer run belongs to the code. At the end of the text, it may still grow.
+        // A longer run is part of the code. At the end of the text, the run may still grow.
         if closing == length {
             return Some(at);
         }
@@ -148,7 +148,7 @@ fn code_end(text: &str) -> Option<usize> {
     None
 }
 
-/// `*italic*`, `**bold**`, `***both***`, with underscores alike; `~~struck~~`.
+/// `*italic*`, `**bold**`, `***both***`, likewise with underscores; `~~struck~~`.
 fn emphasized(
     text: &str,
     previous: Option<char>,
@@ -171,7 +171,7 @@ fn emphasized(
     };
     let mut at = length;
     let mut before = None;
-    // Of something else that begins within, as long as its end is not there.
+    // Whether a nested element has begun whose end has not arrived yet.
     let mut is_unclear = false;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -186,9 +186,9 @@ fn emphasized(
                 let next = rest[closing..].chars().next();
                 let ends =
                     before.is_some_and(|c: char| !c.is_whitespace()) && (mark != '_' || !is_word(next));
-                // A longer run may end what is inside, too.
+                // A longer run may also close a nested element.
                 if ends && closing >= length && (closing == length || closing == 3) {
-                    // At the end of what is there, it may still grow to end two.
+                    // At the end of the available text, the run may still grow to close two elements.
                     let may_grow = next.is_none() && closing < 3 && text[length..at].contains(mark);
                     if !is_complete && (may_grow || is_unclear) {
                         return Err(Not::Yet);
@@ -210,7 +210,7 @@ fn emphasized(
 fn link(text: &str, style: Style, depth: usize) -> Result<Step, Not> {
     let (label, target, taken) = link_parts(text)?;
     let mut spans = within(label, Style { underline: true, ..style }, depth - 1);
-    // Nobody follows what they cannot see.
+    // The target is shown, as nobody should follow a link without seeing where it leads.
     if target != label && target.strip_prefix("mailto:") != Some(label) {
         spans.push((Style { dim: true, ..style }, format!(" ({target})")));
     }
@@ -229,7 +229,7 @@ fn image(text: &str, style: Style, depth: usize) -> Result<Step, Not> {
     }
 }
 
-/// The label and target of a link, and how many bytes it has.
+/// The label and target of a link, and its length in bytes.
 fn link_parts(text: &str) -> Result<(&str, &str, usize), Not> {
     let (mut depth, mut end) = (0_usize, None);
     for (at, c) in text.char_indices() {

@@ -1,26 +1,26 @@
-//! What a line is, by how it begins.
+//! Determines the kind of a line from its beginning.
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
-    /// From 1 to 6.
+    /// The level, from 1 to 6.
     Heading(usize),
-    /// Of a list: the white space before it, and what is shown in place of its marker.
+    /// A list item: its indentation, and what is shown instead of its marker.
     Item {
         start: String,
         marker: String,
     },
-    /// Begins with a digit.
+    /// Begins with a digit; perhaps a numbered list item.
     Number,
     Quote,
     Rule,
     Fence(Fence),
-    /// Of a table.
+    /// A row of a table.
     Row,
 }
 
-/// What a block of code began with.
+/// The opening fence of a code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fence {
     mark: char,
@@ -31,12 +31,12 @@ impl Fence {
     fn of(line: &str) -> Option<Self> {
         let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
         let length = run(line, mark);
-        // What follows says which language it is. Backticks there make it code within a line.
+        // The language may follow. If backticks follow, it is inline code.
         let is_fence = length >= 3 && (mark == '~' || !line[length..].contains('`'));
         is_fence.then_some(Self { mark, length })
     }
 
-    /// Whether this line ends the block; none while that is not clear.
+    /// Whether this line closes the block; `None` while that is not clear.
     pub(super) fn is_closed_by(&self, line: &str, is_complete: bool) -> Option<bool> {
         let line = line.trim_start_matches(' ');
         let length = run(line, self.mark);
@@ -49,17 +49,17 @@ impl Fence {
     }
 }
 
-/// Whether a line can belong to a table, as far as it is there.
+/// Whether a line, as far as it has arrived, can belong to a table.
 pub(super) fn may_be_row(line: &str, is_complete: bool) -> bool {
     let line = line.trim_start_matches(' ');
     line.starts_with('|') || (line.is_empty() && !is_complete)
 }
 
-/// What a line is, and what of it is text; none while that is not clear.
+/// The kind of a line and its text; `None` while that is not clear.
 pub(super) fn kind(line: &str, is_complete: bool) -> Option<(Kind, &str)> {
     let text = line.trim_start_matches([' ', '\t']);
     let start = &line[..line.len() - text.len()];
-    // Once all of it is there, it is what it is.
+    // A complete line is never unclear.
     let unclear = |is_unclear: bool| is_unclear && !is_complete;
     let Some(first) = text.chars().next() else { return is_complete.then_some((Kind::Text, line)) };
     let plain = Some((Kind::Text, line));
@@ -103,7 +103,7 @@ pub(super) fn kind(line: &str, is_complete: bool) -> Option<(Kind, &str)> {
     }
 }
 
-/// One of a list, which may be a task.
+/// A list item, possibly a task.
 fn item<'a>(start: &str, marker: &str, rest: &'a str, is_complete: bool) -> Option<(Kind, &'a str)> {
     let boxes = [("[ ] ", "\u{2610} "), ("[x] ", "\u{2611} "), ("[X] ", "\u{2611} ")];
     if !is_complete && boxes.iter().any(|(mark, _)| mark.starts_with(rest)) {
@@ -114,7 +114,7 @@ fn item<'a>(start: &str, marker: &str, rest: &'a str, is_complete: bool) -> Opti
     Some((Kind::Item { start: start.to_owned(), marker: marker.to_owned() }, rest))
 }
 
-/// How many of these a text begins with.
+/// The number of times that `mark` is repeated at the start of a text.
 fn run(text: &str, mark: char) -> usize {
     text.chars().take_while(|c| *c == mark).count()
 }

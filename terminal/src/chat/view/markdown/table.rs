@@ -1,4 +1,4 @@
-//! A table, whose columns are as wide as their widest cell: it is shown once it ends.
+//! Tables, shown when they are complete because columns are as wide as their widest cell.
 
 use std::mem;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::chat::view::style::Style;
 
-/// The most bytes of a table; what is longer is shown as it came.
+/// Maximum size of a table in bytes; longer ones are shown unformatted.
 const LONGEST: usize = 32 << 10;
 
 const GAP: &str = "  ";
@@ -27,14 +27,14 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Takes a row in. True when it can take no more.
+    /// Adds a row. Returns true if the table is full.
     pub(super) fn push(&mut self, row: &str) -> bool {
         self.bytes += row.len();
         self.rows.push(row.trim().to_owned());
         self.bytes > LONGEST
     }
 
-    /// Shows it, and is empty then.
+    /// Outputs the table and clears it.
     pub(super) fn end(&mut self, width: usize, out: &mut Vec<Piece>) {
         self.bytes = 0;
         let rows = mem::take(&mut self.rows);
@@ -54,7 +54,7 @@ impl Table {
     }
 }
 
-/// The table, if it is one and fits.
+/// The formatted table, if it is valid and fits.
 fn rendered(rows: &[String], width: usize) -> Option<Vec<Piece>> {
     let [head, rule, body @ ..] = rows else { return None };
     let is_rule = |cell: &str| cell.contains('-') && cell.chars().all(|c| matches!(c, '-' | ':'));
@@ -106,7 +106,7 @@ fn rendered(rows: &[String], width: usize) -> Option<Vec<Piece>> {
     Some(out)
 }
 
-/// The cells of a row; a bar after a backslash is one of the text.
+/// The cells of a row; an escaped bar is part of the text.
 fn cells(row: &str) -> Vec<String> {
     let row = row.strip_prefix('|').unwrap_or(row);
     let mut all = vec![String::new()];
@@ -123,7 +123,7 @@ fn cells(row: &str) -> Vec<String> {
         }
         is_escaped = c == '\\' && !is_escaped;
     }
-    // The row ends with a bar, as a rule.
+    // Rows usually end with a bar.
     if all.len() > 1 && all.last().is_some_and(|last| last.trim().is_empty()) {
         all.pop();
     }

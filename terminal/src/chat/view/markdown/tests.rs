@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What is shown of a text that comes in pieces: bold as `<b..>`, and so on; a hanging margin as `{..}`.
+/// The output for text that arrives in pieces: bold as `<b..>`, and so on; a hanging margin as `{..}`.
 fn marked(pieces: impl IntoIterator<Item = Piece>) -> String {
     let shown = |piece| match piece {
         Piece::Hang(_, margin) => format!("{{{margin}}}"),
@@ -148,7 +148,7 @@ fn what_comes_between_does_not_end_a_block_of_code() {
     assert_eq!(marked(markdown.push(" = *b*\n```\n*c*", 40)), "<c  = *b*>\n<d ```>\n<i c>");
 }
 
-/// Text in which Markdown is likely.
+/// Text that is likely to contain Markdown.
 fn likely(links: &'static [&'static str]) -> impl Strategy<Value = String> {
     let words = [
         "a", "b c", " ", "\n", "*", "**", "***", "_", "__", "`", "```", "~~", "[", "](x)", "- ", "1. ", "# ",
@@ -171,7 +171,7 @@ proptest! {
         prop_assert_eq!(rendered_in(&pieces), rendered(&text));
     }
 
-    // Of a link, a title is not shown: so there is none here.
+    // Titles of links are not shown, so the text has none.
     #[test]
     fn no_word_is_lost(text in likely(&[])) {
         let mut markdown = Markdown::default();
