@@ -124,9 +124,10 @@ pub(crate) fn adapter(api: &str, base: &str) -> Result<()> {
         let mut facts = provider.stream(adapter::request());
         while let Some(fact) = facts.next().await {
             match fact {
-                StreamEvent::Text(delta) => {
-                    text += delta.len();
-                    deltas += 1;
+                // Joined from the deltas that arrived together, each of which has one word.
+                StreamEvent::Text(joined) => {
+                    text += joined.len();
+                    deltas += joined.matches("word").count() as u64;
                 }
                 StreamEvent::Failed(failure) => bail!("{api}: {}", failure.message),
                 _ => {}
