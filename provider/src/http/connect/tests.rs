@@ -1,13 +1,15 @@
 //! Direct connections, proxies that forward and proxies that tunnel, over real sockets and real TLS.
 
 use std::{
+    convert::Infallible,
     net::SocketAddr,
     sync::{Arc, Mutex},
 };
 
 use bytes::Bytes;
 use everturn_sim::{Loopback, Reply};
-use http_body_util::{BodyExt as _, Empty};
+use http_body_util::{BodyExt as _, Empty, Full};
+use hyper::{Response, Version, server::conn::http2, service::service_fn};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{RootCertStore, ServerConfig, crypto::ring, pki_types::PrivatePkcs8KeyDer};
@@ -55,18 +57,31 @@ async fn tunnelling(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>)
     (address.await, heads)
 }
 
-/// Speaks TLS for `localhost` in front of a server. Returns the client's configuration, too.
-async fn secured(server: SocketAddr) -> (SocketAddr, ClientConfig) {
+/// Returns the configurations of a TLS server for `localhost` and of a client that trusts it.
+fn identity() -> (ServerConfig, ClientConfig) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let provider = Arc::new(ring::default_provider());
     let key = PrivatePkcs8KeyDer::from(signing_key.serialize_der());
-    let config = ServerConfig::builder_with_provider(provider.clone())
+    let server = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![cert.der().clone()], key.into())
         .unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(cert.der().clone()).unwrap();
+    let client = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    (server, client)
+}
+
+/// Speaks TLS for `localhost` in front of a server. Returns the client's configuration, too.
+async fn secured(server: SocketAddr) -> (SocketAddr, ClientConfig) {
+    let (config, client) = identity();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let address = listen(move |stream| {
         let acceptor = acceptor.clone();
@@ -76,13 +91,6 @@ async fn secured(server: SocketAddr) -> (SocketAddr, ClientConfig) {
             copy_bidirectional(&mut stream, &mut server).await.map(drop)
         }
     });
-    let mut roots = RootCertStore::empty();
-    roots.add(cert.der().clone()).unwrap();
-    let client = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
     (address.await, client)
 }
 
@@ -153,4 +161,31 @@ async fn a_slow_connection_times_out() {
         client.request(hyper::Request::get(uri).body(Empty::<Bytes>::new()).unwrap()).await.unwrap_err();
     let fault = super::super::ConnectionError::from(error);
     assert_eq!(fault.kind, everturn_diagnosis::Transport::ConnectTimeout, "{}", fault.text);
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_where_the_server_offers_it() {
+    let (mut config, mut tls) = identity();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    // As the configuration of real clients has it.
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let server = listen(move |stream| {
+        let acceptor = acceptor.clone();
+        async move {
+            let answer =
+                service_fn(async |_| Ok::<_, Infallible>(Response::new(Full::new(Bytes::from("hello")))));
+            let stream = TokioIo::new(acceptor.accept(stream).await?);
+            http2::Builder::new(TokioExecutor::new())
+                .serve_connection(stream, answer)
+                .await
+                .map_err(io::Error::other)
+        }
+    });
+    let client = Client::builder(TokioExecutor::new()).build(connector(tls, Proxies::none(), LIMIT));
+    let uri = format!("https://localhost:{}/", server.await.port());
+    let response =
+        client.request(hyper::Request::get(uri).body(Empty::<Bytes>::new()).unwrap()).await.unwrap();
+    assert_eq!(response.version(), Version::HTTP_2);
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "hello");
 }
