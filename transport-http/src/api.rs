@@ -113,7 +113,7 @@ impl Api {
 }
 
 async fn unknown(uri: Uri) -> Response {
-    let why = format!("there is nothing at {}; /openapi.json lists what is", uri.path());
+    let why = format!("not found: {}; see /openapi.json", uri.path());
     Refusal::new(StatusCode::NOT_FOUND, why).at(uri.path())
 }
 
