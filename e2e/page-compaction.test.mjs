@@ -220,8 +220,12 @@ test('a summary stays if a later answer is repeated, and is superseded with an e
   await settled();
   assert.deepEqual(provider.requests.at(-1).said, ['And Porto?'], 'the model is sent neither what was replaced nor its summary');
   assert.equal(await page.locator('.replaced .compaction').count(), 1);
+  // The model is shown with the figures, which the page reads once the turn is sealed.
+  const withModel = page.getByText('sim/plain · ').last();
+  await withModel.waitFor();
   const live = await text();
   await page.reload();
   await settled();
+  await withModel.waitFor();
   assert.equal(await text(), live);
 });
