@@ -62,33 +62,37 @@ impl Answer {
 
     /// Adds visible text, joined with the preceding text if that has not been yielded yet.
     pub(crate) fn text(&mut self, text: &str, facts: &mut Facts) -> Result<(), Flaw> {
-        self.say(text)?;
-        match facts.back_mut() {
-            Some(StreamEvent::Text(before)) if before.len() + text.len() <= MAX_JOINED => {
-                before.push_str(text);
-            }
-            _ if text.is_empty() => {}
-            _ => facts.push_back(StreamEvent::Text(text.to_owned())),
+        let before = match facts.back_mut() {
+            Some(StreamEvent::Text(before)) => Some(before),
+            _ => None,
+        };
+        if !self.say(text, before)? {
+            facts.push_back(StreamEvent::Text(text.to_owned()));
         }
         Ok(())
     }
 
     /// Adds reasoning, joined like text.
     pub(crate) fn reasoning(&mut self, text: &str, facts: &mut Facts) -> Result<(), Flaw> {
-        self.say(text)?;
-        match facts.back_mut() {
-            Some(StreamEvent::Reasoning(before)) if before.len() + text.len() <= MAX_JOINED => {
-                before.push_str(text);
-            }
-            _ if text.is_empty() => {}
-            _ => facts.push_back(StreamEvent::Reasoning(text.to_owned())),
+        let before = match facts.back_mut() {
+            Some(StreamEvent::Reasoning(before)) => Some(before),
+            _ => None,
+        };
+        if !self.say(text, before)? {
+            facts.push_back(StreamEvent::Reasoning(text.to_owned()));
         }
         Ok(())
     }
 
-    fn say(&mut self, text: &str) -> Result<(), Flaw> {
-        self.has_content |= !text.is_empty();
-        self.charge(text.len())
+    /// Counts text, and joins it with the preceding text if there is room. Returns whether nothing is left to add.
+    fn say(&mut self, text: &str, before: Option<&mut String>) -> Result<bool, Flaw> {
+        if text.is_empty() {
+            return Ok(true);
+        }
+        self.charge(text.len())?;
+        self.has_content = true;
+        let joined = before.filter(|before| before.len() + text.len() <= MAX_JOINED);
+        Ok(joined.map(|before| before.push_str(text)).is_some())
     }
 
     /// Adds an echo to the preceding reasoning, which it closes.

@@ -28,8 +28,10 @@ use crate::{
 const MOST_ROUNDS: u32 = 32;
 const MOST_ENDING: u32 = 2;
 
-/// Number of pending events from which on reading pauses.
+/// Limits from which on reading pauses, however much has arrived: the number of pending events, and the length of the text
+/// that the last one has joined, in bytes. A fast provider could otherwise keep an answer from being shown.
 const MOST_FACTS: usize = 256;
+const MOST_TEXT: usize = 4 << 10;
 
 /// Events read and not yet yielded.
 pub(crate) type Facts = VecDeque<StreamEvent>;
@@ -203,7 +205,11 @@ impl<R: Reader> Exchange<R> {
             if let Err(failure) = self.take_chunk(chunk) {
                 return Poll::Ready(Err(failure));
             }
-            if self.facts.len() >= MOST_FACTS {
+            let text = match self.facts.back() {
+                Some(StreamEvent::Text(text) | StreamEvent::Reasoning(text)) => text.len(),
+                _ => 0,
+            };
+            if self.facts.len() >= MOST_FACTS || text >= MOST_TEXT {
                 break;
             }
         }

@@ -17,7 +17,7 @@ impl Orchestrator {
     /// When the journal fails.
     pub async fn resume(&self) -> Result<usize, Error> {
         self.restore().await?;
-        let unsealed = self.unsealed().await?;
+        let unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
         let count = unsealed.len();
         self.wake(unsealed);
         Ok(count)
@@ -43,17 +43,13 @@ impl Orchestrator {
     /// # Errors
     /// When the journal fails.
     pub async fn resume_one(&self, id: &ConversationId) -> Result<bool, Error> {
-        let unsealed: Vec<_> = self.unsealed().await?.into_iter().filter(|(of, _)| of == id).collect();
-        let is_unsealed = !unsealed.is_empty();
-        self.wake(unsealed);
+        let turn = self.ports.journal.load(id).await?.and_then(|stored| stored.turn);
+        let is_unsealed = turn.is_some();
+        self.wake(turn.into_iter().map(|turn| (id.clone(), turn.wait)));
         Ok(is_unsealed)
     }
 
-    async fn unsealed(&self) -> Result<Vec<(ConversationId, Wait)>, Error> {
-        Ok(self.ports.journal.unsealed(Millis(u64::MAX)).await?)
-    }
-
-    fn wake(&self, unsealed: Vec<(ConversationId, Wait)>) {
+    fn wake(&self, unsealed: impl IntoIterator<Item = (ConversationId, Wait)>) {
         let now = self.ports.clock.now();
         let due = |(id, wait): (ConversationId, Wait)| {
             let due = wait.due_at()?;
