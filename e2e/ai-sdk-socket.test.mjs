@@ -1,10 +1,9 @@
 // `useChat` over a WebSocket: the AI SDK's `WebSocketChatTransport` with the binary and a loopback provider.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { WebSocketChatTransport } from 'ai7';
 import { WebSocket } from 'undici';
-import { startServer } from './support/binary.mjs';
+import { outlives } from './support/outlives.mjs';
 import { VERSIONS, openChat, shown, textOf, until } from './support/chat.mjs';
 import { LIMITED, TOKEN, tokenServer } from './support/token-server.mjs';
 
@@ -190,23 +189,5 @@ test('a socket needs the token', async () => {
   assert.equal(provider.requests.length, 0);
 });
 
-test('a turn outlives the server, and its page reconnects to it', async () => {
-  const data = join(stage.folder, 'socket.db');
-  const file = ['--config', stage.file];
-  const first = await startServer(file, {}, { data });
-  const listen = new URL(first.url).host;
-  const { chat, errors } = open(connect(first.url).transport, {}, 'survives');
-  provider.says({ ...LIMITED, headers: { 'retry-after': '2' } }, 'Survived.');
-  const asking = chat.sendMessage({ text: 'hi' });
-  await until(() => provider.requests.length === 1);
-  await first.stop('SIGKILL');
-  await asking;
-  assert.deepEqual([chat.status, errors.length], ['error', 1]);
-  const second = await startServer(file, {}, { data, listen });
-  try {
-    await chat.resumeStream();
-    assert.deepEqual(shown(chat), ['user: hi', 'assistant: Survived.']);
-  } finally {
-    await second.stop();
-  }
-});
+test('a turn outlives the server, and its page reconnects to it', () =>
+  outlives(stage, (url) => open(connect(url).transport, {}, 'survives')));

@@ -1,9 +1,8 @@
 // `useChat` of the AI SDK (versions 7, 6 and 5 from npm), with the binary and a provider on loopback.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
+import { outlives } from './support/outlives.mjs';
 import { VERSIONS, openChat, shown, textOf, until } from './support/chat.mjs';
-import { startServer } from './support/binary.mjs';
 import { LIMITED, TOKEN, tokenServer } from './support/token-server.mjs';
 
 const stage = tokenServer(['gpt-5.5', ...[5, 6, 7].flatMap((ui) => [`limited-${ui}`, `failing-${ui}`])], { asksForDice: true });
@@ -221,23 +220,5 @@ for (const version of VERSIONS) {
   });
 }
 
-test('a turn outlives the server, and its page finds it again', async () => {
-  const data = join(stage.folder, 'everturn.db');
-  const file = ['--config', stage.file];
-  const first = await startServer(file, {}, { data });
-  const listen = new URL(first.url).host;
-  const { chat, errors } = openChat(VERSIONS[0], first.url, 'survives', { headers });
-  provider.says({ ...LIMITED, headers: { 'retry-after': '2' } }, 'Survived.');
-  const asking = chat.sendMessage({ text: 'hi' });
-  await until(() => provider.requests.length === 1);
-  await first.stop('SIGKILL');
-  await asking;
-  assert.deepEqual([chat.status, errors.length], ['error', 1]);
-  const second = await startServer(file, {}, { data, listen });
-  try {
-    await chat.resumeStream();
-    assert.deepEqual(shown(chat), ['user: hi', 'assistant: Survived.']);
-  } finally {
-    await second.stop();
-  }
-});
+test('a turn outlives the server, and its page finds it again', () =>
+  outlives(stage, (url) => openChat(VERSIONS[0], url, 'survives', { headers })));

@@ -4,10 +4,10 @@ import { page, server } from './page.js';
 
 const threadId = crypto.randomUUID();
 const agent = new HttpAgent({ url: `${server}/ag-ui`, threadId });
-let [interrupts, wait, error, busy] = [[], null, null, false];
+let [interrupts, decisions, wait, error, busy] = [[], new Map(), null, null, false];
 
 async function run(parameters = {}) {
-  [interrupts, error, busy] = [[], null, true];
+  [interrupts, decisions, error, busy] = [[], new Map(), null, true];
   try {
     await agent.runAgent(parameters, {
       onMessagesChanged: show,
@@ -33,7 +33,13 @@ const view = page('AG-UI on Everturn', {
   },
   // `abortRun()` only ends the stream; this stops the turn.
   stop: () => fetch(`${server}/ag-ui/${threadId}/stop`, { method: 'POST' }),
-  decide: (interruptId, approved) => run({ resume: [{ interruptId, status: 'resolved', payload: { approved } }] }),
+  // The next run must answer all calls that wait.
+  decide: (id, approved) => {
+    decisions.set(id, approved);
+    if (decisions.size < interrupts.length) return show();
+    const resume = [...decisions].map(([interruptId, approved]) => ({ interruptId, status: 'resolved', payload: { approved } }));
+    return run({ resume });
+  },
 });
 
 function show() {
@@ -41,7 +47,7 @@ function show() {
   const items = agent.messages.flatMap(({ role, content, toolCalls = [] }) => [
     ...(content && role !== 'tool' && role !== 'reasoning' ? [{ role, text: content }] : []),
     ...toolCalls.map(({ id, function: { name, arguments: input } }) => ({
-      call: { id, name, input: JSON.parse(input || '{}'), output: outputs.get(id), waits: interrupts.some((open) => open.id === id) },
+      call: { id, name, input: JSON.parse(input || '{}'), output: outputs.get(id), waits: interrupts.some((open) => open.id === id) && !decisions.has(id) },
     })),
   ]);
   view.show({ items, wait, error, busy });

@@ -47,10 +47,12 @@ socket.onmessage = ({ data }) => {
   // The conversation exists once its first turn has begun.
   if (!isWatched) tell({ type: 'chat.subscribe', extensions: true });
   isWatched = true;
-  const call = items.find(({ call }) => call?.id === event.toolCallId)?.call;
+  // The provider's id of a call is unique only in its step.
+  const id = `${event.stepId}/${event.toolCallId}`;
+  const call = items.find(({ call }) => call?.id === id)?.call;
   if (event.type === 'provider-retry') wait = event;
   if (event.type === 'retry-ended') wait = null;
-  if (event.type === 'tool-call') items.push({ call: { id: event.toolCallId, name: event.toolName, input: event.input } });
+  if (event.type === 'tool-call') items.push({ call: { id, name: event.toolName, input: event.input } });
   if (event.type === 'approval-requested' && call) call.waits = event;
   if (event.type === 'approval-resolved' && call) call.waits = null;
   if (event.type === 'tool-result' && call) Object.assign(call, { output: event.content, waits: null });

@@ -38,10 +38,10 @@ pub(crate) async fn find(
     Host::private(everturn_terminal::Private { url, token, name, notes, kept, resume: started.resuming() })
 }
 
-/// The configuration, and where conversations are kept, if they are; else a line that says why not, unless nobody wants it.
+/// Returns the configuration and the journal of conversations. Without a journal, a line says why, unless none was wanted.
 ///
-/// A conversation that was asked for is in that file, and who names a file wants it to be used: then it must be. Else a
-/// chat is more use without its file than not at all.
+/// If a conversation or a file is named on the command line, the file must be usable. Otherwise, a chat without its file is
+/// better than none.
 fn keeping(
     args: &cli::Chat,
     environment: &Environment<'_>,
@@ -61,7 +61,7 @@ fn keeping(
     }
 }
 
-/// Why a file cannot be used, and what to do about it here.
+/// Returns why a file cannot be used, and what to do about it here.
 fn explain(error: anyhow::Error, path: &Path) -> anyhow::Error {
     match error.downcast_ref() {
         Some(OpenError::InUse { .. }) => anyhow!(

@@ -78,7 +78,7 @@ pub async fn run(args: &args::Chat, host: impl AsyncFnOnce() -> Result<Host>) ->
         leaves: false,
     };
     for line in chat.host.notes.clone() {
-        chat.note(&line)?;
+        chat.view.line(&Line::Warning(line))?;
     }
     let ended = match message {
         Some(message) => chat.say_once(message, is_active, &mut interrupt).await,
@@ -151,6 +151,7 @@ impl Chat {
             }
         }
         let ending = self.begin(Order::Say(message), true, interrupt).await?;
+        self.say_what_was_not_sent()?;
         if !self.draft.trim().is_empty() {
             self.note(&format!("Not sent: {}", self.draft.trim()))?;
         }
@@ -227,6 +228,18 @@ impl Chat {
         };
         (self.draft, self.leaves) = keys.end();
         Ok(ending)
+    }
+
+    /// Lists queued messages that are lost: those of a private server exist only in this process.
+    fn say_what_was_not_sent(&mut self) -> Result<()> {
+        let queued = std::mem::take(&mut self.queued);
+        if self.host.kept.is_at_server() {
+            return Ok(());
+        }
+        for Queued { text, .. } in queued {
+            self.note(&format!("Not sent: {}", wording::one_line(&text, QUEUED)))?;
+        }
+        Ok(())
     }
 
     /// In a terminal, says how to continue this conversation later.

@@ -25,7 +25,7 @@ use crate::{
     api::Api,
     body::Unread,
     call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
-    chat_client::{Answered, Plain, answer_approval, end_turn, model},
+    chat_client::{Answered, Plain, answer_approval, end_turn, find_message, model},
     events::Events,
     refusal::Refusal,
 };
@@ -111,13 +111,7 @@ impl Call<'_> {
     /// edited.
     async fn stands(&self, asked: &RunRequest, text: &str) -> Result<Option<u64>, Error> {
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
-        let turns = match orchestrator.metrics(id).await {
-            Err(Error::UnknownConversation { .. }) => return Ok(None),
-            turns => turns?,
-        };
-        let Some(seq) = asked.place.find(&turns, &orchestrator.user_messages(id).await?) else {
-            return Ok(None);
-        };
+        let Some(seq) = find_message(orchestrator, id, &asked.place).await? else { return Ok(None) };
         if asked.has_answer_before {
             return Ok(Some(seq));
         }

@@ -2,7 +2,7 @@
 
 mod plain;
 
-use everturn_dialect::{call_key, openai::resolve};
+use everturn_dialect::{ai_sdk::Place, call_key, openai::resolve};
 use everturn_orchestrator::{Error, Orchestrator};
 use everturn_wire::{ApprovalAnswer, ApprovalRequest, ConversationId, Verdict};
 
@@ -39,6 +39,19 @@ pub(crate) async fn answer_approval(
         via: Some(answered.via.to_owned()),
     };
     orchestrator.answer_approval(id, answer).await.map(Some)
+}
+
+/// Returns the `seq` of the message at this position. A conversation that does not exist yet has none.
+pub(crate) async fn find_message(
+    orchestrator: &Orchestrator,
+    id: &ConversationId,
+    place: &Place,
+) -> Result<Option<u64>, Error> {
+    let turns = match orchestrator.metrics(id).await {
+        Err(Error::UnknownConversation { .. }) => return Ok(None),
+        turns => turns?,
+    };
+    Ok(place.find(&turns, &orchestrator.user_messages(id).await?))
 }
 
 /// Ends the running turn, if there is one. A conversation that does not exist yet has none.

@@ -22,7 +22,7 @@ pub struct CallLimits {
     /// Maximum number of conversations in a list response. Clients may ask for fewer.
     pub list: usize,
     /// Maximum number of event streams (`POST /chat`, `GET .../events` and answers over the AI SDK's WebSocket). Further
-    /// ones receive a 503.
+    /// ones receive a 503, over the WebSocket an error.
     pub streams: usize,
     /// Silence after which an event stream sends a comment, so that intermediaries keep the connection open.
     pub heartbeat: Duration,

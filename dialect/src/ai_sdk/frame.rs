@@ -1,9 +1,14 @@
 //! Frames sent by clients over a WebSocket.
 
+use std::mem;
+
 use everturn_wire::{ConversationId, TraceContext};
 use serde::Deserialize;
 
-use super::{ChatRequest, request::Apart};
+use super::{
+    ChatRequest,
+    request::{Apart, Headers},
+};
 use crate::{conversation_of, failure::brief, lenient};
 
 /// Maximum length of a request's id, in bytes. Every frame of the answer repeats it.
@@ -66,24 +71,6 @@ struct Resume {
     last_sequence: Option<serde::de::IgnoredAny>,
 }
 
-/// The headers that are used. The SDK sends their names in lower case.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
-struct Headers {
-    #[serde(deserialize_with = "lenient::text")]
-    idempotency_key: Option<String>,
-    #[serde(deserialize_with = "lenient::text")]
-    traceparent: Option<String>,
-    #[serde(deserialize_with = "lenient::text")]
-    tracestate: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct WithHeaders {
-    #[serde(default)]
-    headers: Headers,
-}
-
 impl Frame {
     /// Parses a text frame.
     ///
@@ -118,10 +105,9 @@ fn ask(kind: &str, text: &str) -> Result<FrameAsk, String> {
             }
         }
         "send" => {
-            let WithHeaders { headers } = serde_json::from_str(text).map_err(strange)?;
-            let apart: Apart = serde_json::from_str(text).map_err(strange)?;
+            let mut apart: Apart = serde_json::from_str(text).map_err(strange)?;
+            let Headers { idempotency_key, traceparent, tracestate } = mem::take(&mut apart.headers);
             let request = Box::new(ChatRequest::of_frame(apart)?);
-            let Headers { idempotency_key, traceparent, tracestate } = headers;
             let trace = traceparent.and_then(|parent| TraceContext::read(&parent, tracestate.as_deref()));
             Ok(FrameAsk::Send { request, idempotency_key, trace })
         }

@@ -90,6 +90,20 @@ pub(super) struct Apart {
     message_id: Option<String>,
     #[serde(default)]
     body: Added,
+    #[serde(default)]
+    pub(super) headers: Headers,
+}
+
+/// The headers that are used. The SDK sends their names in lower case.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(super) struct Headers {
+    #[serde(deserialize_with = "lenient::text")]
+    pub(super) idempotency_key: Option<String>,
+    #[serde(deserialize_with = "lenient::text")]
+    pub(super) traceparent: Option<String>,
+    #[serde(deserialize_with = "lenient::text")]
+    pub(super) tracestate: Option<String>,
 }
 
 /// Fields that the app adds.
@@ -123,13 +137,15 @@ impl ChatRequest {
 
     /// Parses the request of a frame.
     pub(super) fn of_frame(frame: Apart) -> Result<Self, String> {
-        let Apart { id, messages, trigger, message_id, body: Added { message, model, everturn } } = frame;
+        let Apart { id, messages, trigger, message_id, body, .. } = frame;
+        let Added { message, model, everturn } = body;
         Self::of(Body { id, messages, message, trigger, message_id, model, everturn })
     }
 
     fn of(body: Body) -> Result<Self, String> {
-        let is_whole = body.messages.is_some();
         let mut spoken = body.messages.unwrap_or_default();
+        // A frame always has `messages`: empty if the app sends only the last message.
+        let is_whole = spoken.last.is_some();
         if let (None, Some(message)) = (&spoken.last, body.message) {
             spoken.push(message);
         }

@@ -46,11 +46,24 @@ fn a_request_means_the_same_as_over_http() {
     assert!(matches!(over_http.ask, Ask::Again { .. }));
     assert_eq!(*sent(&frame).unwrap(), over_http);
     assert_eq!(over_http.conversation_id.as_str(), "c");
-    // An app may prepare it like this.
-    let alone =
-        json!({ "message": { "id": "u", "role": "user", "parts": [{ "type": "text", "text": "alone" }] } });
-    let asked = sent(&send(json!({ "messages": [], "body": alone }))).unwrap();
+}
+
+#[test]
+fn an_app_may_send_only_the_last_message() {
+    let message = json!({ "id": "u", "role": "user", "parts": [{ "type": "text", "text": "alone" }] });
+    let alone = |more: Value| {
+        let mut frame = send(json!({ "messages": [], "body": { "message": message } }));
+        frame.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        frame
+    };
+    let asked = sent(&alone(json!({}))).unwrap();
     assert_eq!(asked.ask, Ask::Message { text: "alone".into(), images: Vec::new() });
+    let again = sent(&alone(json!({ "trigger": "regenerate-message" }))).unwrap();
+    let body = json!({ "id": "c", "message": message, "trigger": "regenerate-message" });
+    assert_eq!(*again, ChatRequest::read(body.to_string().as_bytes()).unwrap());
+    let Ask::Again { place, .. } = &again.ask else { panic!("{again:?}") };
+    assert_eq!(place.find(&[], &[1, 5, 9]), Some(9), "the last message, not the first");
+    assert!(refused(&alone(json!({ "messageId": "u" }))).contains("send messages, not message alone"));
 }
 
 #[test]

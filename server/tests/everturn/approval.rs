@@ -270,3 +270,18 @@ async fn a_conversation_that_needs_attention_is_listed_while_its_server_runs_and
         }
     }
 }
+
+#[tokio::test]
+async fn a_script_that_continues_a_turn_denies_what_it_asks() {
+    let provider = Loopback::start([rolls(&["{}", "{}"]), said("Well."), said("Two.")]).await;
+    let home = home(&provider, "ask", "");
+    let mut terminal = opened(&home, &["chat"], "roll").await;
+    terminal.until(KEYS).await;
+    terminal.kill().await;
+    let output = home.run(&["run", "--continue", "second"]).await;
+    assert_eq!(stdout(&output), "Well.\nTwo.\n", "{}", stderr(&output));
+    let request = provider.requests()[1].json().unwrap();
+    let results = request["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+    let results: Vec<_> = results.map(|message| message["content"].as_str().unwrap()).collect();
+    assert!(results.len() == 2 && results.iter().all(|text| text.contains("nobody is there")), "{results:?}");
+}

@@ -93,7 +93,7 @@ async fn a_model_that_is_chosen_while_an_answer_comes_answers_the_next_message()
     terminal.press("first\r").await;
     terminal.until("Hello").await;
     terminal.press("/model two\r").await;
-    terminal.until("sim/two answers your next message.").await;
+    terminal.until("sim/two answers what you send after this answer.").await;
     gate.open();
     terminal.until_ends("\n>").await;
     terminal.press("second\r").await;

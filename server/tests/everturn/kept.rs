@@ -72,6 +72,8 @@ async fn a_turn_that_waits_goes_on_after_kill_9() {
 
     let mut terminal = Terminal::new(&home, &["chat", "--continue"]);
     terminal.until("> first\n! HTTP 529: Overloaded\nRetrying (1/3) in 4").await;
+    // The line is complete, so its seconds are.
+    terminal.until("(esc to cancel").await;
     assert!(!terminal.shown().contains("in 45s"), "the wait does not start over: {}", terminal.shown());
     terminal.press("r").await;
     terminal.until("At last.\n\nAnswered after 1 retry").await;
@@ -177,7 +179,7 @@ async fn without_a_home_a_chat_goes_on_without_a_file_and_says_so() {
 
 #[tokio::test]
 async fn with_the_file_in_use_a_chat_goes_on_without_and_says_so() {
-    let provider = Loopback::start([said("One.")]).await;
+    let provider = Loopback::start([said("One."), said("One.")]).await;
     let home = Home::with_provider(&provider, SHORT);
     let server = home.serve().await;
     let output = home.run(&["chat", "first"]).await;
@@ -187,6 +189,12 @@ async fn with_the_file_in_use_a_chat_goes_on_without_and_says_so() {
         home.journal().display()
     );
     assert!(stderr(&output).starts_with(&expected), "{}", stderr(&output));
+    let output = home.run(&["run", "--json", "first"]).await;
+    assert!(
+        stderr(&output).starts_with(&expected),
+        "also where only events are printed: {}",
+        stderr(&output)
+    );
     let file = home.journal().display().to_string();
     for words in [&["--continue"][..], &["--conversation", "a"], &["--data", &file]] {
         let output = home.run(&[&["run"], words, &["first"]].concat()).await;

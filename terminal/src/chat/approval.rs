@@ -120,6 +120,11 @@ impl Approvals {
         first.and_then(|first| first.asked).is_some_and(|asked| Asked::is_settled(asked, Instant::now()))
     }
 
+    /// Whether an unanswered call is shown.
+    pub(super) fn is_shown(&self) -> bool {
+        self.pending.iter().any(|request| request.answered.is_none() && request.asked.is_some())
+    }
+
     /// Records the answer to the call that is shown.
     pub(super) fn answer(&mut self, choice: Choice) -> Option<&Request> {
         let shown = |request: &&mut Request| request.answered.is_none() && request.asked.is_some();

@@ -15,7 +15,7 @@ use super::{
     order::{self, Order},
     prompt::{Answer, Prompt},
     story::Ending,
-    turn::{NOT_ASKED, NOTHING_QUEUED, QUEUED},
+    turn::{NOT_ASKED, NOTHING_QUEUED},
     view::Line,
 };
 
@@ -90,12 +90,7 @@ impl Chat {
 
     /// On leaving, lists messages that were not sent and says how to continue.
     fn leave(&mut self) -> Result<ExitCode> {
-        if self.host.kept == Kept::Nowhere || matches!(self.host.kept, Kept::InFile(_)) {
-            // Queued messages exist only in this process.
-            for queued in std::mem::take(&mut self.queued) {
-                self.note(&format!("Not sent: {}", wording::one_line(&queued.text, QUEUED)))?;
-            }
-        }
+        self.say_what_was_not_sent()?;
         if self.is_begun {
             self.say_how_to_go_on()?;
         }

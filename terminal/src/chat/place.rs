@@ -61,7 +61,8 @@ impl Terminal {
                 "It waits for an answer: on the page of {server}, or with POST /conversations/{id}/approvals."
             )
         });
-        Permissions { mode, elsewhere }
+        let denies = mode == ApprovalMode::Deny && args.server.is_none();
+        Permissions { mode, denies, elsewhere }
     }
 
     pub(super) fn view(self, args: &args::Chat) -> Box<dyn View> {

@@ -35,6 +35,15 @@ pub async fn run_once(
     required: Option<RequiredReport>,
     host: impl AsyncFnOnce() -> Result<Host>,
 ) -> Result<ExitCode> {
+    let ended = run_turn(chat, required, host).await;
+    if chat.json { printer::unless_closed(ended) } else { ended }
+}
+
+async fn run_turn(
+    chat: &args::Chat,
+    required: Option<RequiredReport>,
+    host: impl AsyncFnOnce() -> Result<Host>,
+) -> Result<ExitCode> {
     let message = message::of_script(chat)?;
     let terminal = Terminal::NONE;
     let mode = terminal.approvals(chat)?;
@@ -45,7 +54,7 @@ pub async fn run_once(
     let permissions = terminal.permissions(mode, chat, &conversation_id);
     let mut view = view(chat, required.is_some());
     for note in &host.notes {
-        view.line(&Line::Note(note.clone()))?;
+        view.line(&Line::Warning(note.clone()))?;
     }
     if is_active {
         // One turn at a time: first resume one that an earlier process left unfinished.
@@ -69,9 +78,15 @@ pub async fn run_once(
     turn.start(start, chat.model.clone()).await?;
     let shown = turn.run(&mut Keys::none(&mut interrupt)).await?;
     match shown.report {
-        Some(report) if must_report && !chat.json => print(&report, shown.ending),
-        Some(report) if must_report && report.report.is_none() && shown.ending == Ending::Answered => {
-            Ok(ExitCode::FAILURE)
+        Some(report) if must_report => {
+            let code = if report.report.is_some() {
+                ExitCode::SUCCESS
+            } else if shown.ending == Ending::Interrupted {
+                exit_code(shown.ending)
+            } else {
+                ExitCode::FAILURE
+            };
+            if chat.json { Ok(code) } else { print(&report, code) }
         }
         None if must_report && shown.ending == Ending::Answered => {
             Err(anyhow!("the turn ended without a report: the server does not know of reports, update it"))
@@ -90,11 +105,10 @@ fn view(chat: &args::Chat, must_report: bool) -> Box<dyn View> {
 }
 
 /// Prints the model's report, or the one that says why there is none.
-fn print(report: &FinalReport, ending: Ending) -> Result<ExitCode> {
-    let (json, code) = match &report.report {
-        Some(value) => (serde_json::to_string_pretty(value)?, ExitCode::SUCCESS),
-        None if ending == Ending::Interrupted => (serde_json::to_string_pretty(report)?, exit_code(ending)),
-        None => (serde_json::to_string_pretty(report)?, ExitCode::FAILURE),
+fn print(report: &FinalReport, code: ExitCode) -> Result<ExitCode> {
+    let json = match &report.report {
+        Some(value) => serde_json::to_string_pretty(value)?,
+        None => serde_json::to_string_pretty(report)?,
     };
     let mut printer = Printer::of_stdout();
     let written = printer.line(Ink::Plain, &visible::json(&json)).and_then(|()| printer.flush());

@@ -31,6 +31,9 @@ pub(super) const QUEUED: usize = 80;
 /// How long to wait for the events of a turn that is said to be running before checking whether it has ended.
 const UNSEEN: Duration = Duration::from_secs(2);
 
+/// The reason given when a script denies a call.
+const UNATTENDED: &str = "nobody is there to answer";
+
 /// Shown when a person answers although no call waits.
 pub(super) const NOT_ASKED: &str = "No call waits for approval.";
 
@@ -78,6 +81,8 @@ pub(super) struct Shown {
 #[derive(Clone, Debug)]
 pub(super) struct Permissions {
     pub(super) mode: ApprovalMode,
+    /// Whether to deny requests of a turn that began elsewhere, because nobody else can answer them.
+    pub(super) denies: bool,
     /// How else they can be answered, if not here.
     pub(super) elsewhere: Option<String>,
 }
@@ -183,6 +188,9 @@ impl<'a> Turn<'a> {
 
     async fn follow(&mut self, keys: &mut Keys<'_>) -> Result<Ending> {
         loop {
+            while self.permissions.denies && self.story.approvals.is_shown() {
+                self.answer(Choice::Deny(Some(UNATTENDED.to_owned()))).await?;
+            }
             let acts = Acts {
                 asks_now: self.story.may_ask_now(),
                 answers: self.story.approvals.may_answer() && self.stopping.is_none(),
@@ -365,7 +373,7 @@ impl<'a> Turn<'a> {
         };
         self.chosen = Some(model.clone());
         if !self.story.may_ask_now() {
-            return Ok(Line::Note(format!("{model} answers your next message.")));
+            return Ok(Line::Note(format!("{model} answers what you send after this answer.")));
         }
         self.ask_now(Some(model.clone())).await?;
         Ok(Line::Note(format!("Asking {model}.")))

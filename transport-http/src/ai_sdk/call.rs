@@ -1,8 +1,8 @@
 //! Handles requests that arrive over HTTP or a WebSocket.
 
 use bytes::Bytes;
-use everturn_dialect::ai_sdk::{Ask, ChatRequest, Chunks, Place, Version, queued};
-use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started};
+use everturn_dialect::ai_sdk::{Ask, ChatRequest, Chunks, Version, queued};
+use everturn_orchestrator::{Cursor, Error, RetryTurn, StartTurn, Started};
 use everturn_wire::{ConversationId, Image};
 use futures_util::stream::BoxStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -11,7 +11,7 @@ use crate::{
     answer,
     api::Api,
     call::chat::Sent,
-    chat_client::{Answered, answer_approval, model},
+    chat_client::{Answered, answer_approval, find_message, model},
     events::Events,
     refusal::Refusal,
 };
@@ -48,7 +48,7 @@ pub(super) async fn answer(
         Ask::Continue => Ok(call.rest(&asked, rest).await?),
         Ask::Message { text, images } => Ok(call.begin(&asked, text, images, sent).await?),
         Ask::Again { place, is_edited, text, images } => {
-            let found = find(&api.orchestrator, &asked.conversation_id, place).await?;
+            let found = find_message(&api.orchestrator, &asked.conversation_id, place).await?;
             let Some(seq) = found else { return Ok(call.begin(&asked, text, images, sent).await?) };
             let mut what = RetryTurn::message(seq);
             what.text = is_edited.then(|| text.clone());
@@ -98,10 +98,12 @@ impl Call<'_> {
             Ok(started) => self.follow(started).await,
             Err(Error::Busy { .. }) if images.is_empty() => {
                 let told = orchestrator.enqueue(id, text.to_owned(), None).await?;
-                match told.started_turn {
-                    true => self.running(id).await,
-                    false => Ok(Answer::Whole(id.clone(), queued(&told))),
-                }
+                let running = if told.started_turn { self.running(id).await? } else { Answer::Nothing };
+                // The message must not be answered with nothing, even if its turn has ended already.
+                Ok(match running {
+                    Answer::Nothing => Answer::Whole(id.clone(), queued(&told)),
+                    running => running,
+                })
             }
             Err(error) => Err(error),
         }
@@ -176,13 +178,4 @@ impl Call<'_> {
         let answer = answer::Answer::new(self.api, id.clone(), events, chunks, bytes, self.place);
         Answer::Stream(id.clone(), answer.pieces())
     }
-}
-
-/// Returns the `seq` of the message to answer again.
-async fn find(orchestrator: &Orchestrator, id: &ConversationId, place: &Place) -> Result<Option<u64>, Error> {
-    let turns = match orchestrator.metrics(id).await {
-        Err(Error::UnknownConversation { .. }) => return Ok(None),
-        turns => turns?,
-    };
-    Ok(place.find(&turns, &orchestrator.user_messages(id).await?))
 }

@@ -38,11 +38,21 @@ pub(super) struct Opened {
 /// The answers sent over one socket.
 #[derive(Default)]
 pub(super) struct Answers {
-    /// The requests with unfinished answers; `None` if the answer has not begun.
-    requests: HashMap<String, Option<Reply>>,
+    /// The requests with unfinished answers or commands. Their ids are in use.
+    requests: HashMap<String, State>,
     streams: StreamMap<String, Pieces>,
     /// The piece that is being sent.
     piece: Option<Piece>,
+}
+
+/// The state of a request.
+enum State {
+    /// Its command has not ended.
+    Opening,
+    /// The client has ended the answer before the command has.
+    Aborted,
+    /// The answer is being sent.
+    Open(Reply),
 }
 
 /// A piece of an answer, sent up to an offset.
@@ -83,7 +93,7 @@ impl Protocol for ChatSocket {
         };
         let (conversation, urgency) = match &frame.ask {
             FrameAsk::Abort => {
-                answers.end(&frame.request_id);
+                answers.abort(&frame.request_id);
                 return Read::Done;
             }
             FrameAsk::Send { request, .. } => (request.conversation_id.clone(), Urgency::Starts),
@@ -93,7 +103,7 @@ impl Protocol for ChatSocket {
         if answers.requests.contains_key(&about) {
             return Read::NotUnderstood(format!("the requestId {about:?} is in use"));
         }
-        answers.requests.insert(about.clone(), None);
+        answers.requests.insert(about.clone(), State::Opening);
         let conversation = Some(conversation);
         Read::Command(Asked { command: frame, about, conversation, urgency, adds_stream: true })
     }
@@ -123,19 +133,17 @@ impl Protocol for ChatSocket {
 
     fn settle(Opened { request_id, stream }: Opened, answers: &mut Answers) -> Option<Message> {
         // If the client has ended the answer, the turn continues without it.
-        let state = answers.requests.get_mut(&request_id)?;
+        let State::Opening = answers.requests.remove(&request_id)? else { return None };
         let reply = Reply::new(&request_id);
-        let Some(stream) = stream else {
-            answers.requests.remove(&request_id);
-            return Some(text(reply.no_active()));
-        };
+        let Some(stream) = stream else { return Some(text(reply.no_active())) };
         let start = text(reply.start());
-        *state = Some(reply);
+        answers.requests.insert(request_id.clone(), State::Open(reply));
         answers.streams.insert(request_id, stream);
         Some(start)
     }
 
     fn refuse(request_id: String, why: &str, answers: &mut Answers) -> Message {
+        // Clients ignore the answer to a request that they have ended.
         answers.requests.remove(&request_id);
         text(Reply::new(&request_id).error(why))
     }
@@ -151,6 +159,15 @@ impl Protocol for ChatSocket {
 }
 
 impl Answers {
+    /// Ends the answer to this request because the client asks for it.
+    fn abort(&mut self, request_id: &str) {
+        match self.requests.get_mut(request_id) {
+            Some(state @ State::Opening) => *state = State::Aborted,
+            Some(State::Aborted) | None => {}
+            Some(State::Open(_)) => self.end(request_id),
+        }
+    }
+
     /// Ends the answer to this request.
     fn end(&mut self, request_id: &str) {
         self.requests.remove(request_id);
@@ -162,8 +179,10 @@ impl Answers {
     fn frame(&mut self) -> Option<Message> {
         let piece = self.piece.as_mut()?;
         let mut rest = &piece.text[piece.at..];
-        let reply = self.requests.get_mut(&piece.request_id).and_then(Option::as_mut);
-        let frame = reply.and_then(|reply| reply.next(&mut rest));
+        let frame = match self.requests.get_mut(&piece.request_id) {
+            Some(State::Open(reply)) => reply.next(&mut rest),
+            _ => None,
+        };
         piece.at = piece.text.len() - rest.len();
         match &frame {
             None => self.piece = None,

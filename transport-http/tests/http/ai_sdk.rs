@@ -8,7 +8,7 @@ use everturn_orchestrator::{
     Invocation, Policy, Tool,
     kernel::{Arguments, FinishReason, StreamEvent, ToolAnswer, ToolCall, ToolSpec},
 };
-use everturn_transport_http::{Access, CallLimits, Guard, Metrics, router};
+use everturn_transport_http::{CallLimits, Metrics, router};
 use everturn_wire::Value;
 use hyper::{Method, StatusCode};
 use serde_json::json;
@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     client::{Answer, call, get, post, request},
+    guarded,
     puppet::Call,
     world,
     world::{World, still_time},
@@ -333,18 +334,7 @@ async fn what_cannot_be_done_is_said_in_words() {
 
 #[tokio::test]
 async fn who_has_no_token_is_told_as_clients_show_it() {
-    let world = World::serve(|orchestrator, address| {
-        let access = Access {
-            bound: address,
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            token: Some("secret".to_owned()),
-            is_open: |_| false,
-        };
-        let app = router(orchestrator, CallLimits::default(), Metrics::none());
-        Guard::new(access).unwrap().protect(app)
-    })
-    .await;
+    let world = guarded(|orchestrator| router(orchestrator, CallLimits::default(), Metrics::none())).await;
     let (status, why) = refused(post(world.address, CHAT, submit(&json!([user("u", "hi")]))).await).await;
     assert!(status == 401 && why.starts_with("this server asks for its token"), "{why}");
     let open =

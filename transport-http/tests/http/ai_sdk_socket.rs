@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use everturn_orchestrator::Orchestrator;
-use everturn_transport_http::{Access, CallLimits, Guard, Metrics, router_with_sockets};
+use everturn_transport_http::{CallLimits, Metrics, router_with_sockets};
 use everturn_transport_ws::{SocketLimits, Sockets};
 use everturn_wire::Value;
 use futures_util::StreamExt as _;
@@ -17,6 +17,7 @@ use tokio_tungstenite::{
 use crate::{
     ai_sdk::{Shell, answers, calls, submit, text, types, user},
     client::{get, post},
+    guarded,
     peer::{Peer, request},
     storage::{Mishap, Storage},
     world::{World, still_time},
@@ -298,6 +299,53 @@ async fn concurrent_requests_are_limited() {
 }
 
 #[tokio::test]
+async fn the_id_of_an_aborted_request_is_in_use_until_its_command_ends() {
+    let gate = Arc::new(Semaphore::new(0));
+    let storage = Storage::new(move |n| if n == 0 { Mishap::Waits(gate.clone()) } else { Mishap::Nothing });
+    let app = |orchestrator, _| app(orchestrator, SocketLimits::default());
+    let world = World::serve_from(storage.clone(), app).await;
+    let mut peer = connect(world.address).await;
+    peer.say(send("1", "first", json!({}))).await;
+    while storage.appends() < 1 {
+        yield_now().await;
+    }
+    peer.say_all([abort("1"), send("1", "second", json!({}))]).await;
+    assert!(peer.end().await.reason.contains("in use"));
+}
+
+#[tokio::test]
+async fn an_aborted_request_gets_no_answer_although_its_turn_starts_later() {
+    let gate = Arc::new(Semaphore::new(0));
+    let stalled = gate.clone();
+    let storage =
+        Storage::new(move |n| if n == 0 { Mishap::Waits(stalled.clone()) } else { Mishap::Nothing });
+    let app = |orchestrator, _| app(orchestrator, SocketLimits::default());
+    let mut world = World::serve_from(storage.clone(), app).await;
+    let mut peer = connect(world.address).await;
+    peer.say(send("1", "first", json!({}))).await;
+    while storage.appends() < 1 {
+        yield_now().await;
+    }
+    peer.say(abort("1")).await;
+    // Its answer shows that the abort has been read.
+    peer.say(resume("2", "none")).await;
+    assert_eq!(frame(&mut peer, "2").await["type"], "no-active");
+    gate.add_permits(1);
+    let first = world.call().await;
+    first.text("of the first turn");
+    // Commands of one conversation end in order: the aborted one has, so its id may be used again.
+    peer.say(resume("3", "first")).await;
+    told(&mut peer, "3", Some("of the first turn")).await;
+    peer.say(abort("3")).await;
+    peer.say(send("1", "second", json!({}))).await;
+    let second = world.call().await;
+    second.text("of the second turn");
+    second.finish();
+    assert_eq!(text(&told(&mut peer, "1", None).await), "of the second turn");
+    first.finish();
+}
+
+#[tokio::test]
 async fn a_stalled_reader_is_dropped_and_delays_nobody() {
     let limits = SocketLimits { sockets: 2, ..SocketLimits::default() };
     let mut world = world_with(limits).await;
@@ -352,17 +400,7 @@ async fn a_shutdown_closes_the_socket_and_leaves_the_turn() {
 
 #[tokio::test]
 async fn sockets_have_the_same_access_rules() {
-    let world = World::serve(|orchestrator, address| {
-        let access = Access {
-            bound: address,
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            token: Some("secret".to_owned()),
-            is_open: |_| false,
-        };
-        Guard::new(access).unwrap().protect(app(orchestrator, SocketLimits::default()))
-    })
-    .await;
+    let world = guarded(|orchestrator| app(orchestrator, SocketLimits::default())).await;
     let open = async |headers: &[(&'static str, &str)]| {
         let mut request = request(world.address, PATH);
         for (name, value) in headers {

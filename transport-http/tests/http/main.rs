@@ -35,7 +35,8 @@ mod world;
 #[allow(dead_code, reason = "shared with the tests of the orchestrator")]
 mod storage;
 
-use everturn_transport_http::{CallLimits, Metrics, router};
+use everturn_orchestrator::Orchestrator;
+use everturn_transport_http::{Access, CallLimits, Guard, Metrics, router};
 use world::World;
 
 async fn world() -> World {
@@ -46,6 +47,21 @@ async fn world_with(limits: CallLimits) -> World {
     World::serve(|orchestrator, _| {
         let sockets = everturn_transport_ws::router(orchestrator.clone(), Default::default());
         router(orchestrator, limits, Metrics::none()).merge(sockets)
+    })
+    .await
+}
+
+/// Serves an app that requires the token `secret`.
+async fn guarded(app: impl FnOnce(Orchestrator) -> axum::Router) -> World {
+    World::serve(|orchestrator, address| {
+        let access = Access {
+            bound: address,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            token: Some("secret".to_owned()),
+            is_open: |_| false,
+        };
+        Guard::new(access).unwrap().protect(app(orchestrator))
     })
     .await
 }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use axum::body::Body;
 use everturn_orchestrator::kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
-use everturn_transport_http::{Access, CallLimits, Guard, Metrics, router};
+use everturn_transport_http::{CallLimits, Metrics, router};
 use everturn_wire::{Category, Failure, Value};
 use hyper::{Method, StatusCode};
 use serde_json::json;
 
 use crate::{
     client::{Answer, call, get, post, request},
-    world,
+    guarded, world,
     world::World,
     world::still_time,
     world_with,
@@ -175,18 +175,7 @@ async fn what_cannot_be_done_is_an_error_that_clients_read() {
 
 #[tokio::test]
 async fn who_has_no_token_is_told_as_clients_read_it() {
-    let world = World::serve(|orchestrator, address| {
-        let access = Access {
-            bound: address,
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            token: Some("secret".to_owned()),
-            is_open: |_| false,
-        };
-        let app = router(orchestrator, CallLimits::default(), Metrics::none());
-        Guard::new(access).unwrap().protect(app)
-    })
-    .await;
+    let world = guarded(|orchestrator| router(orchestrator, CallLimits::default(), Metrics::none())).await;
     let (status, error) = refused(ask(&world, &[], hi()).await).await;
     assert_eq!((status, &error["code"]), (401, &json!("invalid_api_key")));
     let models = request(Method::GET, world.address, "/v1/models").header("authorization", "Bearer secret");

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{Line, Status, View};
 
-/// Writes events to `out`; `err` gets only the reasons why there are none.
+/// Writes events to `out`; `err` gets errors and warnings only.
 pub(crate) struct Json<O, E> {
     out: O,
     err: E,
@@ -25,7 +25,7 @@ impl<O: Write, E: Write> View for Json<O, E> {
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
         match line {
-            Line::Error(text) => writeln!(self.err, "{text}"),
+            Line::Error(text) | Line::Warning(text) => writeln!(self.err, "{text}"),
             _ => Ok(()),
         }
     }

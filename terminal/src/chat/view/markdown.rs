@@ -144,6 +144,9 @@ impl Markdown {
             self.line = Line::Start(held);
             return;
         };
+        if kind != Kind::Row {
+            self.table.end(width, out);
+        }
         let mut style = Style::PLAIN;
         match kind {
             Kind::Text => {}

@@ -65,9 +65,11 @@ impl<O: Write, E: Write> View for Plain<O, E> {
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
         match line {
-            Line::Failure(text) | Line::Note(text) | Line::Restart(text) | Line::Error(text) => {
-                self.tell(text)
-            }
+            Line::Failure(text)
+            | Line::Note(text)
+            | Line::Warning(text)
+            | Line::Restart(text)
+            | Line::Error(text) => self.tell(text),
             Line::Approval { title, details } => {
                 self.tell(title)?;
                 details.iter().try_for_each(|line| self.tell(&format!("  | {line}")))

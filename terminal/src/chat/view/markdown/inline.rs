@@ -258,13 +258,23 @@ fn link_parts(text: &str) -> Result<(&str, &str, usize), Not> {
             _ => {}
         }
         if depth == 0 {
-            // A title may follow.
-            let target = inside[..at].split_whitespace().next().unwrap_or_default();
+            let inside = inside[..at].trim();
+            let target = inside.split_whitespace().next().unwrap_or_default();
+            // Anything but a title is text, which must not be lost.
+            if !is_title(inside[target.len()..].trim_start()) {
+                return Err(Not::Ever);
+            }
             let target = target.trim_start_matches('<').trim_end_matches('>');
             return Ok((&text[1..end], target, end + 2 + at + 1));
         }
     }
     Err(Not::Yet)
+}
+
+/// Whether this may follow the target of a link: nothing, or a title, which is not shown.
+fn is_title(text: &str) -> bool {
+    let quoted = |open: char, close: char| text.len() > 1 && text.starts_with(open) && text.ends_with(close);
+    text.is_empty() || quoted('"', '"') || quoted('\'', '\'') || quoted('(', ')')
 }
 
 /// `<https://example.com>`

@@ -1,5 +1,8 @@
 //! Determines the kind of a line from its beginning.
 
+/// Maximum length of a table row, in bytes. A longer line is text, which is shown as it arrives.
+const ROW: usize = 2000;
+
 /// The kind of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -98,6 +101,7 @@ pub(super) fn kind(line: &str, is_complete: bool) -> Option<(Kind, &str)> {
                 false => plain,
             }
         }
+        '|' if text.len() > ROW => plain,
         '|' => is_complete.then_some((Kind::Row, "")),
         _ => plain,
     }
