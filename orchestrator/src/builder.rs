@@ -8,8 +8,8 @@ use everturn_kernel::{Provider, Schedule, Settings};
 use everturn_wire::RequiredReport;
 
 use crate::{
-    Clock, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy, Reviewer, StateStore,
-    SystemClock, Tool, ToolSource,
+    Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy, Reviewer,
+    StateStore, SystemClock, Tool, ToolSource,
     compaction::Compactions,
     health::SharedHealth,
     model::{Model, Models},
@@ -54,6 +54,7 @@ pub struct Builder {
     compacts: Option<Option<String>>,
     /// Shared with the reviewers' orchestrator.
     health: Arc<SharedHealth>,
+    cluster: Option<Cluster>,
 }
 
 /// Default size limit of a tool result, in bytes: about 64,000 tokens, far more than is useful.
@@ -97,6 +98,7 @@ impl Builder {
             compactions: Compactions::default(),
             compacts: None,
             health: Arc::default(),
+            cluster: None,
         }
     }
 
@@ -285,6 +287,14 @@ impl Builder {
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
+        self
+    }
+
+    /// Shares the journal with other nodes. The journal must be one that they all use; see [`Cluster`]. Default: this process
+    /// is the only one that writes to the journal.
+    #[must_use]
+    pub fn cluster(mut self, cluster: Cluster) -> Self {
+        self.cluster = Some(cluster);
         self
     }
 

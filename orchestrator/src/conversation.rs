@@ -3,6 +3,7 @@
 mod after_turn;
 mod batch;
 mod control;
+mod follow;
 mod inbox;
 mod live;
 mod seat;
@@ -24,14 +25,15 @@ use everturn_wire::{
 use tokio::sync::Notify;
 
 use crate::{
-    Cursor, Error, Head, JournalError, Stored, TurnRecord, Version, layer::Layer, log::EventLog,
-    observer::Observers, permission::Grants, shutdown::Shutdown, timer::Timers,
+    Cursor, Error, Head, JournalError, NodeId, Stored, TurnRecord, Version, cluster::Peers, layer::Layer,
+    log::EventLog, observer::Observers, permission::Grants, shutdown::Shutdown, timer::Timers,
 };
 use seat::Seat;
 
 pub(crate) use after_turn::{AfterTurn, LeftoverMessages};
 pub(crate) use batch::{Batch, Called};
 pub(crate) use control::Control;
+use follow::Follower;
 pub(crate) use inbox::Inbox;
 pub(crate) use live::{Live, RunningTurn};
 pub(crate) use seat::Parked;
@@ -54,6 +56,8 @@ pub(crate) struct Conversation {
     home: Home,
     /// Set once this instance is lost: it is discarded and the conversation is reloaded from the journal.
     loss: OnceLock<Loss>,
+    /// Follows what other nodes do with the conversation.
+    follower: OnceLock<Follower>,
     /// Notified when the event stream grows, the seat is left or the conversation is lost.
     pub(crate) grew: Notify,
 }
@@ -67,6 +71,8 @@ pub(crate) struct Home {
     pub(crate) timers: Arc<Timers>,
     pub(crate) shutdown: Arc<Shutdown>,
     pub(crate) observers: Observers,
+    /// The other nodes; `None` = the journal is not shared.
+    pub(crate) peers: Option<Arc<Peers>>,
 }
 
 /// The readable state of a conversation. Locked only briefly, never across an await, and before the seat.
@@ -82,11 +88,13 @@ pub(crate) struct Record {
     pub(crate) chunks: Vec<Arc<StoredChunk>>,
 }
 
-/// Why a conversation in memory was lost.
+/// Why an instance of a conversation in memory was lost.
 #[derive(Clone, Debug)]
 pub(crate) enum Loss {
-    /// The journal failed, or another process wrote to the conversation.
+    /// The journal failed, or another process wrote to the conversation although the journal is not shared.
     Unsaved(JournalError),
+    /// Another node wrote to the conversation, or this one takes it over. What follows is in the journal.
+    Moved,
     /// The session that drove it panicked or was dropped.
     Broken,
     /// The conversation was deleted.
@@ -105,19 +113,24 @@ impl Conversation {
             end: Cursor::default(),
             last_seq: 0,
         };
-        Self::from_journal(id, Stored { version: Version::default(), head, turn: None }, Vec::new(), home)
+        let stored = Stored { version: Version::default(), head, turn: None, owner: None };
+        Self::from_journal(id, stored, Vec::new(), home, false)
     }
 
-    /// Restores a conversation from the journal.
+    /// Restores a conversation from the journal. `adopts`: this node takes over its unsealed turn from a node that is gone.
     pub(crate) fn from_journal(
         id: ConversationId,
         stored: Stored,
         chunks: Vec<Arc<StoredChunk>>,
         home: Home,
+        adopts: bool,
     ) -> Arc<Self> {
-        let Stored { version, head, turn } = stored;
+        let Stored { version, head, turn, owner } = stored;
+        let own = home.peers.as_ref().map(|peers| &peers.cluster.node);
+        let owner = owner.filter(|owner| !adopts && turn.is_some() && own.is_some_and(|own| own != owner));
         let streamed = turn.as_ref().is_some_and(|turn| turn.wait == Wait::Now);
-        let lost = if streamed { TOLD_AND_LOST } else { 0 };
+        // A mere follower does not replace the lost text.
+        let lost = if streamed && owner.is_none() { TOLD_AND_LOST } else { 0 };
         let end = Cursor::from_value(head.end.value() + lost);
         let queue = turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
         let (running, parked) = turn.map(from_record).unzip();
@@ -130,9 +143,10 @@ impl Conversation {
             retry: Arc::default(),
             grants: Grants::default(),
             state: Mutex::new(state),
-            seat: Seat::new(parked, home.shutdown.clone()),
+            seat: Seat::new(parked, owner, home.shutdown.clone()),
             home,
             loss: OnceLock::new(),
+            follower: OnceLock::new(),
             grew: Notify::new(),
         })
     }
@@ -146,6 +160,7 @@ impl Conversation {
         let id = || self.id.clone();
         match self.loss.get() {
             Some(Loss::Unsaved(why)) => Err(Error::NotSaved { id: id(), why: why.clone() }),
+            Some(Loss::Moved) => Err(Error::Elsewhere { id: id() }),
             Some(Loss::Broken) => Err(Error::Broken { id: id() }),
             Some(Loss::Deleted) => Err(Error::UnknownConversation { id: id() }),
             None => Ok(()),
@@ -155,6 +170,17 @@ impl Conversation {
     /// Whether this instance was lost.
     pub(crate) fn is_lost(&self) -> bool {
         self.loss.get().is_some()
+    }
+
+    /// Whether it only moved: another instance continues it.
+    pub(crate) fn has_moved(&self) -> bool {
+        matches!(self.loss.get(), Some(Loss::Moved))
+    }
+
+    /// The node that drives its unsealed turn, if it is another one, and where that turn begins.
+    pub(crate) fn elsewhere(&self) -> Option<(NodeId, Option<Cursor>)> {
+        let state = self.state();
+        Some((self.seat.elsewhere()?, state.live.running.as_ref().map(|turn| turn.from)))
     }
 
     /// Whether everything published is in the journal.
@@ -199,13 +225,13 @@ impl Conversation {
 
     /// Discards this instance: what the journal does not have did not happen. Subscribers only learn of the loss. The
     /// conversation is reloaded from the journal when it is next requested, and its turn is resumed by a timer.
-    fn lose(&self, loss: Loss) {
+    pub(crate) fn lose(&self, loss: Loss) {
         self.home.shelf.remove(self);
         let may_exist = match &loss {
             Loss::Deleted => false,
             // Even if nothing was saved before.
             Loss::Unsaved(JournalError::Unknown(_)) => true,
-            Loss::Unsaved(_) | Loss::Broken => self.state().record.version > Version::default(),
+            Loss::Unsaved(_) | Loss::Broken | Loss::Moved => self.state().record.version > Version::default(),
         };
         // Before the seat: anyone who finds the seat lost must be able to read the reason.
         let _ = self.loss.set(loss);

@@ -156,6 +156,30 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// Another node drives the conversation, and it changed hands while this was being done.
+    #[error("conversation {id} is being taken over by another server: try again")]
+    Elsewhere {
+        /// The conversation.
+        id: ConversationId,
+    },
+    /// The node that drives the conversation is alive, but did not reply.
+    #[error(
+        "server {node}, which drives conversation {id}, did not reply: look at the conversation, then try again"
+    )]
+    NoReply {
+        /// The conversation.
+        id: ConversationId,
+        /// The node.
+        node: crate::NodeId,
+    },
+    /// An error of the node that drives the conversation.
+    #[error("{message}")]
+    Remote {
+        /// Who is at fault.
+        fault: Fault,
+        /// Its message.
+        message: String,
+    },
     /// The turn ended before it could be saved.
     #[error("conversation {id} could not begin the turn; the server's log says why")]
     NotStarted {
@@ -165,7 +189,7 @@ pub enum Error {
 }
 
 /// Who is at fault for an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Fault {
     /// The caller: the same request will fail again.
     Caller,
@@ -188,7 +212,8 @@ impl Error {
             | Self::NotTriedAgain { .. }
             | Self::KeyUsed { .. }
             | Self::Superseded { .. } => Fault::Conflict,
-            Self::ShuttingDown => Fault::Unavailable,
+            Self::ShuttingDown | Self::Elsewhere { .. } | Self::NoReply { .. } => Fault::Unavailable,
+            Self::Remote { fault, .. } => *fault,
             Self::UnknownConversation { .. } | Self::UnknownTurn { .. } => Fault::Missing,
             Self::UnknownModel { .. }
             | Self::BadMessage { .. }

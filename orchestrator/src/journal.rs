@@ -6,6 +6,7 @@ mod commit;
 mod definition;
 mod guard;
 mod memory;
+mod owner;
 mod page;
 mod scope;
 mod window;
@@ -23,6 +24,7 @@ pub use commit::Commit;
 pub use definition::{Configured, Definition};
 pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
+pub use owner::{NodeId, Unsealed};
 pub use page::{ListCursor, Page};
 pub use scope::RequestScope;
 pub use window::{Room, Take, Window};
@@ -98,10 +100,9 @@ pub trait Journal: Send + Sync + 'static {
         Ok(0)
     }
 
-    /// Returns conversations with an unsealed turn that is due before `before` ([`Wait::due_at`]), and what each waits for,
-    /// earliest first, then by id. A turn that must continue now comes first and is due before any time except 0. A turn that
+    /// Returns conversations with an unsealed turn that is due before `before` ([`Wait::due_at`]), earliest first, then by id. A turn that must continue now comes first and is due before any time except 0. A turn that
     /// waits for a person without a deadline is not listed.
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError>;
+    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError>;
 }
 
 /// The head of a conversation: what lists and readers need without its history.
@@ -158,6 +159,8 @@ pub struct Stored {
     pub head: Head,
     /// Its unsealed turn.
     pub turn: Option<TurnRecord>,
+    /// The node that wrote this version, and drives the unsealed turn. `None`: the journal is not shared.
+    pub owner: Option<NodeId>,
 }
 
 /// An error of the journal.

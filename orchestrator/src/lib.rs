@@ -10,6 +10,7 @@
 mod attempt;
 mod builder;
 mod clock;
+mod cluster;
 mod compaction;
 mod conversation;
 mod cursor;
@@ -47,13 +48,16 @@ mod toolbox;
 
 pub use builder::Builder;
 pub use clock::{Clock, SystemClock};
+pub use cluster::{
+    Appended, Cluster, CommandBus, Incoming, LiveBus, LiveEvent, Member, Membership, SendError, Streamed,
+};
 pub use compaction::{CompactionRequest, Compactor};
 pub use cursor::{Cursor, InvalidCursor};
 pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
-    Commit, Configured, Definition, Head, Journal, JournalError, ListCursor, MemoryJournal, Page,
-    RequestScope, Room, Stored, StoredEvent, Take, TurnRecord, Version, Window,
+    Commit, Configured, Definition, Head, Journal, JournalError, ListCursor, MemoryJournal, NodeId, Page,
+    RequestScope, Room, Stored, StoredEvent, Take, TurnRecord, Unsealed, Version, Window,
 };
 pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};
 pub use orchestrator::{MAX_MESSAGE, Orchestrator, RetryTurn, StartTurn, Started};

@@ -2,8 +2,10 @@
 
 mod again;
 mod approval;
+mod cluster;
 mod command;
 mod delete;
+mod elsewhere;
 mod end;
 mod query;
 mod request_key;
@@ -21,7 +23,7 @@ use everturn_wire::{
 use tokio::sync::broadcast;
 
 use crate::{
-    Clock, Cursor, Journal, conversation::Home, observer::Observers, registry::Registry,
+    Clock, Cursor, Journal, cluster::Peers, conversation::Home, observer::Observers, registry::Registry,
     retry_settings::RetryScopes, session::Ports, shutdown::Shutdown, status::StatusChange, timer::Timers,
 };
 pub use again::RetryTurn;
@@ -182,14 +184,15 @@ impl Orchestrator {
         clock: Arc<dyn Clock>,
         observers: Observers,
         retry: Arc<RetryScopes>,
+        peers: Option<Arc<Peers>>,
         ports: impl FnOnce(Arc<Timers>, Arc<Shutdown>) -> Ports,
     ) -> Self {
         let waker = Waker::default();
         let shutdown: Arc<Shutdown> = Arc::default();
-        let timers = Arc::new(Timers::new(clock, waker.clone()));
+        let timers = Arc::new(Timers::new(clock.clone(), waker.clone()));
         let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
-        let home = Home { shelf: Arc::default(), timers, shutdown, observers };
-        let registry = Arc::new(Registry::new(journal, retry, home));
+        let home = Home { shelf: Arc::default(), timers, shutdown, observers, peers };
+        let registry = Arc::new(Registry::new(journal, clock, retry, home));
         waker.set(&registry, &ports);
         Self { registry, ports, hidden: None }
     }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, RetrySettings};
+use futures_core::stream::BoxStream;
 
 use crate::{
-    conversation::{Conversation, Home},
+    clock::Clock,
+    cluster::LiveEvent,
+    conversation::{Conversation, Home, Loss},
     error::Error,
     journal::{Journal, Window},
     retry_settings::RetryScopes,
@@ -19,6 +22,7 @@ use loading::{Alone, Loading};
 pub(crate) struct Registry {
     journal: Arc<dyn Journal>,
     home: Home,
+    clock: Arc<dyn Clock>,
     retry: Arc<RetryScopes>,
     loading: Loading,
     /// Serializes starting turns with idempotency keys.
@@ -26,8 +30,13 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub(crate) fn new(journal: Arc<dyn Journal>, retry: Arc<RetryScopes>, home: Home) -> Self {
-        Self { journal, home, retry, loading: Loading::default(), keys: Loading::default() }
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+        retry: Arc<RetryScopes>,
+        home: Home,
+    ) -> Self {
+        Self { journal, home, clock, retry, loading: Loading::default(), keys: Loading::default() }
     }
 
     /// Returns a conversation, or an error if it does not exist.
@@ -54,10 +63,27 @@ impl Registry {
             return Ok(held);
         }
         let _alone = self.loading.alone(id).await;
-        let loaded = self.load(id).await?;
-        Ok(loaded.unwrap_or_else(|| {
-            self.home.shelf.get_or_insert(Conversation::new(id.clone(), now, self.home.clone()))
-        }))
+        if let Some(loaded) = self.load(id).await? {
+            return Ok(loaded);
+        }
+        let live = self.follow(id).await?;
+        let made = self.home.shelf.get_or_insert(Conversation::new(id.clone(), now, self.home.clone()));
+        self.begin_to_follow(&made, live);
+        Ok(made)
+    }
+
+    /// Loads a conversation anew, to take over its unsealed turn from another node. Returns it as it is if no other node
+    /// drives it.
+    pub(crate) async fn adopt(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
+        let _alone = self.loading.alone(id).await;
+        if let Some(held) = self.home.shelf.get(id) {
+            if held.elsewhere().is_none() {
+                return Ok(held);
+            }
+            held.lose(Loss::Moved);
+        }
+        let adopted = self.load_as(id, true).await?;
+        adopted.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
     }
 
     /// Waits for exclusive access to start a turn with an idempotency key in this conversation.
@@ -95,14 +121,35 @@ impl Registry {
 
     /// Loads a conversation unless another task did so in the meantime. The caller must hold the loading lock.
     async fn load(&self, id: &ConversationId) -> Result<Option<Arc<Conversation>>, Error> {
+        self.load_as(id, false).await
+    }
+
+    async fn load_as(&self, id: &ConversationId, adopts: bool) -> Result<Option<Arc<Conversation>>, Error> {
         if let Some(held) = self.home.shelf.get(id) {
             return Ok(Some(held));
         }
+        // Begins before the journal is read, so that nothing in between is missed.
+        let live = self.follow(id).await?;
         let Some(stored) = self.journal.load(id).await? else { return Ok(None) };
         let chunks = self.journal.chunks(id, Window::default()).await?;
-        let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone());
+        let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts);
         loaded.retry.set(self.retry.of_conversation(id).await?);
-        Ok(Some(self.home.shelf.get_or_insert(loaded)))
+        let loaded = self.home.shelf.get_or_insert(loaded);
+        self.begin_to_follow(&loaded, live);
+        Ok(Some(loaded))
+    }
+
+    async fn follow(&self, id: &ConversationId) -> Result<Option<BoxStream<'static, LiveEvent>>, Error> {
+        match &self.home.peers {
+            Some(peers) => Ok(Some(peers.cluster.live.follow(id).await?)),
+            None => Ok(None),
+        }
+    }
+
+    fn begin_to_follow(&self, conversation: &Arc<Conversation>, live: Option<BoxStream<'static, LiveEvent>>) {
+        if let Some(live) = live {
+            conversation.follow(live, self.journal.clone(), self.clock.clone());
+        }
     }
 }
 

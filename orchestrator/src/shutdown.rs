@@ -59,6 +59,11 @@ impl Shutdown {
         self.writers.token()
     }
 
+    /// Returns the number of seats that are held.
+    pub(crate) fn writers(&self) -> usize {
+        self.writers.len()
+    }
+
     /// Waits until no seat is held.
     pub(crate) async fn quiet(&self) {
         self.writers.close();

@@ -101,6 +101,10 @@ impl Subscription {
             let lost = self.conversation.is_lost();
             let live = self.conversation.state().live.log.ready(self.next, TAKEN_AT_ONCE);
             match live {
+                Some(frames) if frames.is_empty() && self.conversation.has_moved() => {
+                    // Another instance continues the same stream.
+                    self.conversation = self.source.registry.get(&self.conversation.id).await?;
+                }
                 Some(frames) if frames.is_empty() && lost => {
                     self.lost = true;
                     self.conversation.check_kept()?;

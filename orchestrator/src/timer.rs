@@ -121,6 +121,11 @@ impl Timers {
         self.index.wakes_of(ids)
     }
 
+    /// Returns the number of turns that will be woken.
+    pub(crate) fn len(&self) -> usize {
+        self.index.len()
+    }
+
     /// Removes a conversation from the index.
     pub(crate) fn remove(&self, wait: Wait, id: &ConversationId) {
         self.index.remove(wait, id);

@@ -68,7 +68,7 @@ async fn wait(orchestrator: &Orchestrator, journal: &MemoryJournal, turns: usize
         let start = StartTurn::new("hello").conversation(id);
         orchestrator.start(start).await.unwrap();
     }
-    while journal.unsealed(Millis(u64::MAX)).await.unwrap().iter().any(|(_, wait)| *wait == Wait::Now) {
+    while journal.unsealed(Millis(u64::MAX)).await.unwrap().iter().any(|turn| turn.wait == Wait::Now) {
         tokio::task::yield_now().await;
     }
 }

@@ -109,7 +109,7 @@ impl Storm {
         }
         loop {
             let unsealed = self.journal.unsealed(Millis(u64::MAX)).await.unwrap();
-            if unsealed.iter().all(|(_, wait)| matches!(wait, Wait::Until(_))) {
+            if unsealed.iter().all(|turn| matches!(turn.wait, Wait::Until(_))) {
                 break;
             }
             tokio::task::yield_now().await;

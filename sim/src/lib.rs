@@ -12,6 +12,8 @@
 //!
 //! [`journal::conformance`] is the conformance test that every journal passes.
 //!
+//! [`cluster`] is a journal that several nodes share, and the conformance tests of the ports between nodes.
+//!
 //! [`herd`] tests many turns on one target across restarts, with any store.
 //!
 //! This crate does *not* support TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and
@@ -19,6 +21,7 @@
 
 pub mod chat;
 mod clock;
+pub mod cluster;
 pub mod crash;
 pub mod fault;
 pub mod herd;

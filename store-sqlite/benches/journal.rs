@@ -10,7 +10,7 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Commit, Cursor, Journal, Orchestrator, StartTurn, Version, Window,
+    Commit, Cursor, Journal, Orchestrator, StartTurn, Unsealed, Version, Window,
     kernel::{FinishReason, Millis, Provider, Request, Retry, Schedule, StreamEvent},
 };
 use everturn_store_sqlite::SqliteJournal;
@@ -58,7 +58,7 @@ fn prompt(text: &str) -> StartTurn {
 
 async fn waiting(journal: &SqliteJournal) -> usize {
     let all = journal.unsealed(Millis(u64::MAX)).await.unwrap();
-    all.iter().filter(|(_, wait)| wait.until().is_some()).count()
+    all.iter().filter(|turn| turn.wait.until().is_some()).count()
 }
 
 fn size(path: &Path) -> u64 {
@@ -74,7 +74,7 @@ fn written() -> u64 {
 
 /// What a conversation is made of, to be written again under other names.
 async fn template(journal: &SqliteJournal) -> Commit {
-    let (id, _) = journal.unsealed(Millis(u64::MAX)).await.unwrap().swap_remove(0);
+    let Unsealed { id, .. } = journal.unsealed(Millis(u64::MAX)).await.unwrap().swap_remove(0);
     let stored = journal.load(&id).await.unwrap().unwrap();
     let chunks = journal.chunks(&id, Window::default()).await.unwrap();
     let events = journal.events(&id, Cursor::default(), usize::MAX).await.unwrap();

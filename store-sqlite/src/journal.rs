@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Wait, Window,
+    Commit, Cursor, Head, Journal, JournalError, Page, Stored, StoredEvent, Unsealed, Version, Window,
     kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
@@ -205,7 +205,7 @@ impl Journal for SqliteJournal {
         self.remove_ephemeral(idle_since).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         self.reader.read(move |connection| query::unsealed(connection, before)).await
     }
 }

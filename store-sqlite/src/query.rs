@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_orchestrator::{
-    Cursor, Head, Page, Room, Stored, StoredEvent, Take, Version, Wait, Window, kernel::Millis,
+    Cursor, Head, Page, Room, Stored, StoredEvent, Take, Unsealed, Version, Wait, Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, Error, OptionalExtension as _, Result, Row, params, types::Type};
@@ -18,7 +18,7 @@ pub(crate) fn load(connection: &Connection, id: &ConversationId) -> Result<Optio
         format!("SELECT conversation.version, {HEAD}, {TURN} FROM conversation {RUNNING} WHERE id = ?1");
     let stored = |row: &Row<'_>| {
         let Some(head) = record::head(row, 1)? else { return Ok(None) };
-        Ok(Some(Stored { version: Version(count(row, 0)?), head, turn: record::turn(row, 8)? }))
+        Ok(Some(Stored { version: Version(count(row, 0)?), head, turn: record::turn(row, 8)?, owner: None }))
     };
     connection.prepare_cached(&sql)?.query_row([id.as_str()], stored).optional().map(Option::flatten)
 }
@@ -133,20 +133,20 @@ pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<
     statement.query_map(params![at, id_after, limit], listed)?.filter_map(with_head).collect()
 }
 
-pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<(ConversationId, Wait)>> {
+pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<Unsealed>> {
     let Some(last) = before.0.checked_sub(1) else { return Ok(Vec::new()) };
     // Running turns resume immediately, before any waiting turn.
     let sql = "SELECT id FROM running JOIN conversation ON key = conversation AND conversation.version = running.version
         ORDER BY id";
     let mut statement = connection.prepare_cached(sql)?;
-    let running = statement.query_map([], |row| Ok((id(row)?, Wait::Now)))?;
+    let running = statement.query_map([], |row| Ok(Unsealed::new(id(row)?, Wait::Now)))?;
     let mut unsealed = running.collect::<Result<Vec<_>>>()?;
     let sql = "SELECT id, wake_at, wait_ms, for_person FROM conversation INDEXED BY waiting
         WHERE wake_at IS NOT NULL AND wake_at <= ?1 ORDER BY wake_at, id";
     let mut statement = connection.prepare_cached(sql)?;
     let mut waiting = statement.query([integer(last)])?;
     while let Some(row) = waiting.next()? {
-        unsealed.push((id(row)?, record::wait(row, 1)?));
+        unsealed.push(Unsealed::new(id(row)?, record::wait(row, 1)?));
     }
     Ok(unsealed)
 }

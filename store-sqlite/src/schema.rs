@@ -67,7 +67,7 @@ fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
 
 #[cfg(test)]
 mod tests {
-    use everturn_orchestrator::{Moment, Wait, kernel::Millis};
+    use everturn_orchestrator::{Moment, Unsealed, Wait, kernel::Millis};
 
     use super::*;
 
@@ -98,7 +98,10 @@ mod tests {
         migrate(&mut connection, path()).unwrap();
         let unsealed = crate::query::unsealed(&connection, Millis(u64::MAX)).unwrap();
         let wait = Wait::Until(Moment { at: Millis(20_500), decided_ms: 20_000 });
-        assert_eq!(unsealed, [("streams".into(), Wait::Now), ("waits".into(), wait)]);
+        assert_eq!(
+            unsealed,
+            [Unsealed::new("streams".into(), Wait::Now), Unsealed::new("waits".into(), wait)]
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 37] = [
+const ALLOWED: [(&str, &[&str]); 38] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
@@ -32,6 +32,8 @@ const ALLOWED: [(&str, &[&str]); 37] = [
     ("attempt", &["cursor", "journal"]),
     ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
+    // What nodes tell each other; not what they do about it.
+    ("cluster", &["cursor", "error", "journal"]),
     // How a report is requested and validated; not when.
     ("report", &["error", "json", "permission"]),
     // Compares a request with what is known; starts nothing.
@@ -52,6 +54,8 @@ const ALLOWED: [(&str, &[&str]); 37] = [
         "conversation",
         &[
             "attempt",
+            "clock",
+            "cluster",
             "cursor",
             "error",
             "frame",
@@ -65,13 +69,14 @@ const ALLOWED: [(&str, &[&str]); 37] = [
             "timer",
         ],
     ),
-    ("registry", &["conversation", "error", "journal", "retry_settings"]),
+    ("registry", &["clock", "cluster", "conversation", "error", "journal", "retry_settings"]),
     // It drives the conversation that it was given, and finds no other.
     (
         "session",
         &[
             "attempt",
             "clock",
+            "cluster",
             "compaction",
             "conversation",
             "cursor",
@@ -122,6 +127,7 @@ const ALLOWED: [(&str, &[&str]); 37] = [
         &[
             "attempt",
             "clock",
+            "cluster",
             "conversation",
             "cursor",
             "error",
@@ -147,6 +153,7 @@ const ALLOWED: [(&str, &[&str]); 37] = [
         "builder",
         &[
             "clock",
+            "cluster",
             "compaction",
             "health",
             "journal",

@@ -8,6 +8,7 @@ use super::{Builder, SharedSchedule};
 use crate::{
     Clock, Journal, MemoryJournal, MemoryState, Orchestrator, Patient,
     clock::Steady,
+    cluster::Peers,
     journal::{Configured, Guarded},
     model_reviewer::{Desk, INSTRUCTIONS, ModelReviewer},
     observer::Observers,
@@ -66,11 +67,13 @@ impl Builder {
         let retry = Arc::new(RetryScopes::new(store.clone()));
         let grants = GrantStore::new(store.clone());
         let permissions = Permissions { grants, ..self.permissions };
+        let peers = self.cluster.map(|cluster| Arc::new(Peers::new(cluster)));
         let orchestrator = Orchestrator::new(
             journal.clone(),
             clock.clone(),
             observers,
             retry.clone(),
+            peers.clone(),
             |timers, shutdown| Ports {
                 models,
                 health: self.health,
@@ -94,6 +97,7 @@ impl Builder {
                 timers,
                 shutdown,
                 status: StatusChanges::default(),
+                peers,
             },
         );
         orchestrator.with_hidden(hidden)

@@ -8,7 +8,9 @@ use everturn_wire::{
 };
 
 use super::{Batch, Conversation};
-use crate::{Cursor, Frame, Version, log::EventLog, observer::Observers, telemetry::Count};
+use crate::{
+    Cursor, Frame, Version, cluster::Streamed, log::EventLog, observer::Observers, telemetry::Count,
+};
 
 /// The live view of a conversation.
 pub(crate) struct Live {
@@ -81,7 +83,7 @@ impl Live {
 impl Conversation {
     /// Publishes streamed text at once; it becomes durable with the next commit.
     pub(crate) fn tell(&self, turn_id: &TurnId, bodies: impl Iterator<Item = EventBody>) {
-        let (mut state, mut told) = (self.state(), Vec::new());
+        let (mut state, mut told, mut streamed) = (self.state(), Vec::new(), Vec::new());
         for body in bodies {
             if let (Some(_), Some(turn)) = (body.delta(), &mut state.live.running) {
                 // Visible output ends the retries.
@@ -91,9 +93,16 @@ impl Conversation {
             if self.home.observers.wants(&frame) {
                 told.push(frame.clone());
             }
+            if self.home.peers.is_some() {
+                streamed.push(frame.to_stored());
+            }
             state.live.log.push(frame);
         }
+        let base = state.record.version;
         drop(state);
+        if let Some(peers) = &self.home.peers {
+            peers.cluster.live.stream(&self.id, Streamed { base, events: streamed });
+        }
         self.home.observers.published(&told);
         self.grew.notify_waiters();
     }

@@ -38,8 +38,13 @@ impl Wakes for Nobody {
 /// A conversation that came from the journal with a turn parked.
 pub(super) fn parked() -> Arc<Conversation> {
     let timers = Arc::new(Timers::new(Arc::new(SystemClock::new()), Nobody));
-    let home =
-        Home { shelf: Arc::default(), timers, shutdown: Arc::default(), observers: Observers::default() };
+    let home = Home {
+        shelf: Arc::default(),
+        timers,
+        shutdown: Arc::default(),
+        observers: Observers::default(),
+        peers: None,
+    };
     let turn =
         Turn::begin("t".into(), Settings::default(), Prompt::default(), Millis(1), &mut Effects::new());
     let record = TurnRecord {
@@ -52,8 +57,8 @@ pub(super) fn parked() -> Arc<Conversation> {
     let id = ConversationId::from("c");
     let conversation = Conversation::new(id.clone(), Millis(1), home.clone());
     let head = Head { status: ConversationStatus::Idle, ..conversation.state().record.head.clone() };
-    let stored = Stored { version: Version(1), head, turn: Some(record) };
-    Conversation::from_journal(id, stored, Vec::new(), home)
+    let stored = Stored { version: Version(1), head, turn: Some(record), owner: None };
+    Conversation::from_journal(id, stored, Vec::new(), home, false)
 }
 
 fn stop() -> Control {

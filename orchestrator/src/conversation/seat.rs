@@ -8,6 +8,10 @@
 //!                            |                 v
 //!                            '--- command, --- Parked        Unreadable
 //!                                 or its wait is over     (as it was loaded)
+//!
+//!             another node begins a turn
+//!   Empty <-------------------------------> Elsewhere
+//!             it seals the turn
 //! ```
 //!
 //! Invariants:
@@ -17,6 +21,8 @@
 //! - Checking for a driver and sending it a command (or taking up the parked turn with it) happen under one lock. So do
 //!   checking for pending commands and leaving. An accepted command therefore always reaches an unsealed turn, unless
 //!   the seat is lost; then the sender can read the reason.
+//! - While another node drives the turn, nobody here does: a command goes to that node. To take the turn over, the
+//!   conversation is loaded anew.
 //! - A lost seat stays lost. The conversation is reloaded, as after a crash, with a new seat.
 //! - A turn that cannot be read never leaves the seat: every command is refused with the reason.
 //!
@@ -29,7 +35,7 @@ use everturn_wire::ConversationStatus;
 use tokio::sync::mpsc;
 
 use super::{AfterTurn, Control, Inbox, LeftoverMessages, control::MAX_QUEUE, sync::Mutex};
-use crate::{Definition, shutdown::Shutdown};
+use crate::{Definition, NodeId, shutdown::Shutdown};
 
 /// Who drives a conversation.
 pub(super) struct Seat {
@@ -51,6 +57,8 @@ enum Occupancy {
     Parked(Box<Parked>),
     /// An unsealed turn that this version cannot read.
     Unreadable(RestoreError),
+    /// Another node drives an unsealed turn.
+    Elsewhere(NodeId),
     /// A session drives.
     Taken(Occupant),
     /// The driver is gone without leaving; the journal has the current state.
@@ -97,16 +105,61 @@ pub(super) enum Refused {
     Parked,
     Unreadable(RestoreError),
     Lost,
+    /// Another node drives.
+    Elsewhere,
+}
+
+/// What a seat does about another node's append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// Nobody here drives: the conversation follows.
+    Yes,
+    /// A parked turn is outdated: another node continues it.
+    Outdated,
+    /// A session drives. Its next append will be stale.
+    Driven,
+    /// The seat is lost.
+    No,
 }
 
 impl Seat {
-    pub(super) fn new(turn: Option<Result<Parked, RestoreError>>, shutdown: Arc<Shutdown>) -> Self {
-        let occupancy = match turn {
-            None => Occupancy::Empty,
+    /// `owner`: the other node that drives the turn.
+    pub(super) fn new(
+        turn: Option<Result<Parked, RestoreError>>,
+        owner: Option<NodeId>,
+        shutdown: Arc<Shutdown>,
+    ) -> Self {
+        let occupancy = match turn.filter(|_| owner.is_none()) {
+            None => owner.map_or(Occupancy::Empty, Occupancy::Elsewhere),
             Some(Ok(parked)) => Occupancy::Parked(Box::new(parked)),
             Some(Err(error)) => Occupancy::Unreadable(error),
         };
         Self { inner: Mutex::new(Inner { occupancy, claims: 0 }), shutdown }
+    }
+
+    /// Returns the other node that drives the turn.
+    pub(super) fn elsewhere(&self) -> Option<NodeId> {
+        match &self.inner.lock().occupancy {
+            Occupancy::Elsewhere(owner) => Some(owner.clone()),
+            _ => None,
+        }
+    }
+
+    /// Returns what to do about another node's append.
+    pub(super) fn follows(&self) -> Follows {
+        self.inner.lock().occupancy.follows()
+    }
+
+    /// Follows an append of another node; `owner`: it drives an unsealed turn. Returns false if that is not possible.
+    pub(super) fn follow(&self, owner: Option<NodeId>) -> bool {
+        let mut inner = self.inner.lock();
+        let follows = inner.occupancy.follows() == Follows::Yes;
+        if follows {
+            inner.occupancy = owner.map_or(Occupancy::Empty, Occupancy::Elsewhere);
+            // Whoever found the seat vacant before must look again.
+            inner.claims += 1;
+        }
+        follows
     }
 
     /// Returns how often the seat was taken so far, if it is empty.
@@ -145,6 +198,7 @@ impl Seat {
             Occupancy::Taken(occupant) if is_full(occupant.on_their_way()) => Err(Refused::Full),
             Occupancy::Taken(occupant) => occupant.send(control).map(|()| Sent::Taken),
             Occupancy::Lost => Err(Refused::Lost),
+            Occupancy::Elsewhere(_) => Err(Refused::Elsewhere),
             // During a shutdown no turn is taken up.
             Occupancy::Empty => self.check_open().map(|()| Sent::NoTurn),
             Occupancy::Parked(_) => {
@@ -173,7 +227,9 @@ impl Seat {
             Occupancy::Parked(parked) if parked.wait.lasts(now) => return Ok(None),
             Occupancy::Parked(_) => self.check_open()?,
             Occupancy::Unreadable(error) => return Err(Refused::Unreadable(*error)),
-            Occupancy::Empty | Occupancy::Taken(_) | Occupancy::Lost => return Ok(None),
+            Occupancy::Empty | Occupancy::Taken(_) | Occupancy::Elsewhere(_) | Occupancy::Lost => {
+                return Ok(None);
+            }
         }
         let (inbox, parked) = self.take(&mut inner);
         Ok(parked.map(|parked| (parked, inbox)))
@@ -268,6 +324,17 @@ impl Seat {
             _ => None,
         };
         (inbox, parked)
+    }
+}
+
+impl Occupancy {
+    fn follows(&self) -> Follows {
+        match self {
+            Self::Empty | Self::Elsewhere(_) => Follows::Yes,
+            Self::Parked(_) | Self::Unreadable(_) => Follows::Outdated,
+            Self::Taken(_) => Follows::Driven,
+            Self::Lost => Follows::No,
+        }
     }
 }
 

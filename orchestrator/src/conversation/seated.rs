@@ -121,6 +121,7 @@ impl Conversation {
             Refused::Busy => Error::Busy { id },
             Refused::Full => Error::QueueFull { id, limit: super::control::MAX_QUEUE },
             Refused::Parked => Error::NoModel { id },
+            Refused::Elsewhere => Error::Elsewhere { id },
             Refused::Unreadable(why) => Error::Unreadable { id, why: why.to_string() },
             Refused::Lost => self.check_kept().err().unwrap_or(Error::Broken { id }),
         }
@@ -165,10 +166,13 @@ impl Seated {
         self.conversation.lose(Loss::Deleted);
     }
 
-    /// Marks the conversation as lost because the journal failed.
+    /// Marks the conversation as lost because the journal failed, or because another node wrote to it.
     pub(crate) fn lose(mut self, why: JournalError) {
         self.left = true;
-        self.conversation.lose(Loss::Unsaved(why));
+        self.conversation.lose(match why {
+            JournalError::Stale { .. } if self.conversation.home.peers.is_some() => Loss::Moved,
+            why => Loss::Unsaved(why),
+        });
     }
 }
 

@@ -3,11 +3,11 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use async_trait::async_trait;
-use everturn_kernel::{Millis, Wait};
+use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use futures_util::FutureExt as _;
 
-use super::{Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, Version, Window};
+use super::{Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, Unsealed, Version, Window};
 use crate::{cursor::Cursor, panic::panic_text};
 
 /// A journal whose panics become errors: it may be anyone's, and the timer and every session depend on it.
@@ -71,7 +71,7 @@ impl Journal for Guarded {
         guard(async { self.0.drop_ephemeral(idle_since).await }).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         guard(async { self.0.unsealed(before).await }).await
     }
 }

@@ -8,10 +8,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_kernel::{Millis, Wait};
+use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
-use super::{Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, TurnRecord, Version, Window};
+use super::{
+    Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, TurnRecord, Unsealed, Version, Window,
+};
 use crate::Cursor;
 use events::Events;
 
@@ -84,7 +86,7 @@ impl Journal for MemoryJournal {
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
         Ok(self.read(id, |record| {
             let head = record.head.clone()?;
-            Some(Stored { version: record.version, head, turn: record.turn.as_deref().cloned() })
+            Some(Stored { version: record.version, head, turn: record.turn.as_deref().cloned(), owner: None })
         }))
     }
 
@@ -143,14 +145,14 @@ impl Journal for MemoryJournal {
         Ok(before - conversations.len())
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         let mut waiting: Vec<_> = self
             .lock()
             .iter()
-            .filter_map(|(id, record)| Some((id.clone(), record.turn.as_ref()?.wait)))
-            .filter(|(_, wait)| wait.due_at().is_some_and(|at| at < before))
+            .filter_map(|(id, record)| Some(Unsealed::new(id.clone(), record.turn.as_ref()?.wait)))
+            .filter(|turn| turn.wait.due_at().is_some_and(|at| at < before))
             .collect();
-        waiting.sort_by(|(a, wait), (b, other)| wait.due_at().cmp(&other.due_at()).then_with(|| a.cmp(b)));
+        waiting.sort_by(|a, b| a.wait.due_at().cmp(&b.wait.due_at()).then_with(|| a.id.cmp(&b.id)));
         Ok(waiting)
     }
 }

@@ -1,11 +1,17 @@
 //! Approvals of tool calls by people.
 
+use std::sync::Arc;
+
 use everturn_kernel::{Answer, Input};
 use everturn_wire::{ApprovalAnswer, ApprovalScope, Approvals, ConversationId, Verdict};
 use tokio::sync::oneshot;
 
 use super::Orchestrator;
-use crate::{Error, conversation::Control};
+use crate::{
+    Error,
+    cluster::Command,
+    conversation::{Control, Conversation},
+};
 
 /// Maximum length of a person's reason, in bytes.
 const MAX_REASON: usize = 4 << 10;
@@ -38,11 +44,9 @@ impl Orchestrator {
     pub async fn answer_approval(&self, id: &ConversationId, answer: ApprovalAnswer) -> Result<bool, Error> {
         let bad = |why: &str| Err(Error::BadAnswer { why: why.to_owned() });
         let ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via } = answer;
-        let allows = match verdict {
-            Verdict::Allowed => true,
-            Verdict::Denied => false,
-            _ => return bad("the verdict must be \"allowed\" or \"denied\""),
-        };
+        if !matches!(verdict, Verdict::Allowed | Verdict::Denied) {
+            return bad("the verdict must be \"allowed\" or \"denied\"");
+        }
         if scope == Some(ApprovalScope::Unknown) {
             return bad("the scope must be \"call\" or \"conversation\"");
         }
@@ -52,7 +56,18 @@ impl Orchestrator {
         if [&name, &via].into_iter().flatten().any(|text| text.len() > MAX_NAME) {
             return bad("`name` and `via` may have 200 bytes each");
         }
-        let conversation = self.find(id).await?;
+        let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via };
+        self.switch(id, Command::Answer(Box::new(answer))).await
+    }
+
+    /// Carries out an answer that was checked.
+    pub(super) async fn answer_here(
+        &self,
+        conversation: &Arc<Conversation>,
+        answer: ApprovalAnswer,
+    ) -> Result<bool, Error> {
+        let ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via } = answer;
+        let (id, allows) = (&conversation.id, verdict == Verdict::Allowed);
         let Some(tool) = conversation.asked_tool(&turn_id, &step_id, &tool_call_id) else { return Ok(false) };
         let Some(step) = step_id.step_of(&turn_id) else { return Ok(false) };
         let whole_tool = allows && scope == Some(ApprovalScope::Conversation);
@@ -65,7 +80,7 @@ impl Orchestrator {
         let (taken, is_taken) = oneshot::channel();
         let answer = Answer { step, call_id: tool_call_id, allows, whole_tool, reason, name, via };
         let control = Control { taken: Some(taken), ..Control::from(Input::Answer(Box::new(answer))) };
-        let sent = self.send(&conversation, control);
+        let sent = self.send(conversation, control);
         let answered = matches!(sent, Ok(true)) && is_taken.await.is_ok();
         if !answered && is_new_grant {
             // Undo the grant: its answer did not take effect.
@@ -84,7 +99,15 @@ impl Orchestrator {
     /// # Errors
     /// When the conversation does not exist, or the state store fails.
     pub async fn revoke_tool(&self, id: &ConversationId, tool: &str) -> Result<bool, Error> {
-        let conversation = self.find(id).await?;
-        Ok(self.ports.permissions.grants.change(id, &conversation.grants, tool, false).await?)
+        self.switch(id, Command::RevokeTool { tool: tool.to_owned() }).await
+    }
+
+    pub(super) async fn revoke_tool_here(
+        &self,
+        conversation: &Conversation,
+        tool: &str,
+    ) -> Result<bool, Error> {
+        let grants = &self.ports.permissions.grants;
+        Ok(grants.change(&conversation.id, &conversation.grants, tool, false).await?)
     }
 }

@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn};
 use crate::{
-    Error,
+    Error, Fault,
+    cluster::{Command, Reply},
     conversation::{Control, Conversation},
     given::{MAX_IMAGE, is_image_url},
     new_id, session,
@@ -33,9 +34,7 @@ impl Orchestrator {
         text: String,
         message_id: Option<String>,
     ) -> Result<Queued, Error> {
-        let conversation = self.find(id).await?;
-        let start = StartTurn::new(text).conversation(id.clone());
-        check(&start)?;
+        check(&StartTurn::new(text.as_str()))?;
         let message_id = message_id.unwrap_or_else(new_id::message);
         if message_id.is_empty() || message_id.len() > MAX_MESSAGE_ID {
             let why = format!("its messageId must have 1 to {MAX_MESSAGE_ID} bytes");
@@ -45,12 +44,26 @@ impl Orchestrator {
         if matches!(message_id.as_str(), "." | "..") {
             return Err(Error::BadMessage { why: "its messageId must not be . or ..".to_owned() });
         }
+        match self.command(id, Command::Enqueue { text, message_id }).await? {
+            Reply::Queued(queued) => Ok(queued),
+            _ => Err(odd_reply(id)),
+        }
+    }
+
+    pub(super) async fn enqueue_here(
+        &self,
+        conversation: &Arc<Conversation>,
+        text: String,
+        message_id: String,
+    ) -> Result<Queued, Error> {
+        let id = &conversation.id;
+        let start = StartTurn::new(text).conversation(id.clone());
         let message = QueuedMessage { message_id, text: start.text.clone() };
         let started_turn = loop {
-            if self.tell(&conversation, Input::Steer(message.clone())).await? {
+            if self.tell(conversation, Input::Steer(message.clone())).await? {
                 break false;
             }
-            match self.begin(&conversation, start.clone()).await {
+            match self.begin(conversation, start.clone()).await {
                 // Another turn began first, so the message waits behind it; or the conversation is still closing.
                 Err(Error::Busy { .. }) => {}
                 begun => break begun.map(|_| true)?,
@@ -69,12 +82,23 @@ impl Orchestrator {
         id: &ConversationId,
         message_id: &str,
     ) -> Result<QueueCancelled, Error> {
-        let conversation = self.find(id).await?;
+        match self.command(id, Command::CancelQueued { message_id: message_id.to_owned() }).await? {
+            Reply::Cancelled(cancelled) => Ok(cancelled),
+            _ => Err(odd_reply(id)),
+        }
+    }
+
+    pub(super) async fn cancel_queued_here(
+        &self,
+        conversation: &Arc<Conversation>,
+        message_id: String,
+    ) -> Result<QueueCancelled, Error> {
+        let id = &conversation.id;
         let mut cancelled = false;
-        if conversation.waits(message_id) {
+        if conversation.waits(&message_id) {
             let (taken, answer) = oneshot::channel();
-            let input = Input::Unsteer { message_id: message_id.to_owned() };
-            let sent = self.send(&conversation, Control { taken: Some(taken), ..Control::from(input) })?;
+            let input = Input::Unsteer { message_id };
+            let sent = self.send(conversation, Control { taken: Some(taken), ..Control::from(input) })?;
             // No answer if the message was taken up meanwhile.
             cancelled = sent && answer.await.is_ok();
         }
@@ -87,9 +111,12 @@ impl Orchestrator {
     /// # Errors
     /// When the conversation does not exist.
     pub async fn stop(&self, id: &ConversationId) -> Result<bool, Error> {
-        let conversation = self.find(id).await?;
+        self.switch(id, Command::Stop).await
+    }
+
+    pub(super) async fn stop_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
         conversation.settled().await;
-        self.order(&conversation, Input::Abort)
+        self.order(conversation, Input::Abort)
     }
 
     /// Stops the running turn if its step is being retried: it is waiting, or its retry has shown nothing yet. Returns whether
@@ -98,8 +125,11 @@ impl Orchestrator {
     /// # Errors
     /// When the conversation does not exist.
     pub async fn abort_retry(&self, id: &ConversationId) -> Result<bool, Error> {
-        let conversation = self.find(id).await?;
-        Ok(conversation.is_retrying() && self.order(&conversation, Input::AbortRetry)?)
+        self.switch(id, Command::AbortRetry).await
+    }
+
+    pub(super) fn abort_retry_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
+        Ok(conversation.is_retrying() && self.order(conversation, Input::AbortRetry)?)
     }
 
     /// Skips the wait for a retry, or repeats the call to a silent provider whose answer has shown nothing yet. Returns whether
@@ -108,8 +138,7 @@ impl Orchestrator {
     /// # Errors
     /// When the conversation does not exist.
     pub async fn retry_now(&self, id: &ConversationId) -> Result<bool, Error> {
-        let conversation = self.find(id).await?;
-        Ok(conversation.takes_retry_now() && self.order(&conversation, Input::RetryNow)?)
+        self.switch(id, Command::RetryNow { model: None }).await
     }
 
     /// Like [`Self::retry_now`], but continues with the given model or route. A turn on a route moves to that target, if the
@@ -119,10 +148,19 @@ impl Orchestrator {
     /// # Errors
     /// When the conversation, model or route does not exist.
     pub async fn retry_now_with(&self, id: &ConversationId, model: &str) -> Result<bool, Error> {
-        let conversation = self.find(id).await?;
-        self.ports.models.choose(Some(model), None)?;
-        let control = Control { model: Some(model.to_owned()), ..Control::from(Input::RetryNow) };
-        Ok(conversation.takes_retry_now() && self.send(&conversation, control)?)
+        self.switch(id, Command::RetryNow { model: Some(model.to_owned()) }).await
+    }
+
+    pub(super) fn retry_now_here(
+        &self,
+        conversation: &Arc<Conversation>,
+        model: Option<String>,
+    ) -> Result<bool, Error> {
+        if let Some(model) = &model {
+            self.ports.models.choose(Some(model), None)?;
+        }
+        let control = Control { model, ..Control::from(Input::RetryNow) };
+        Ok(conversation.takes_retry_now() && self.send(conversation, control)?)
     }
 
     /// Closes a conversation: stops its running turn and drops its queue. A new message reopens it, even one that arrives
@@ -131,10 +169,14 @@ impl Orchestrator {
     /// # Errors
     /// When the conversation does not exist, or the journal fails.
     pub async fn close(&self, id: &ConversationId) -> Result<bool, Error> {
-        let conversation = self.find(id).await?;
+        self.switch(id, Command::Close).await
+    }
+
+    pub(super) async fn close_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
+        let id = &conversation.id;
         loop {
             conversation.settled().await;
-            if self.send(&conversation, Control { closes: true, ..Control::from(Input::Abort) })? {
+            if self.send(conversation, Control { closes: true, ..Control::from(Input::Abort) })? {
                 return Ok(true);
             }
             // Fails if a turn began first. Closing runs in its own task, so that the seat is released even if this
@@ -149,6 +191,14 @@ impl Orchestrator {
             return closed
                 .map_or_else(|_| Err(Error::NotStarted { id: id.clone() }), |done| Ok(done?))
                 .map(|()| false);
+        }
+    }
+
+    /// Carries out a command that either has an effect or not.
+    pub(super) async fn switch(&self, id: &ConversationId, command: Command) -> Result<bool, Error> {
+        match self.command(id, command).await? {
+            Reply::Done(done) => Ok(done),
+            _ => Err(odd_reply(id)),
         }
     }
 
@@ -173,6 +223,12 @@ impl Orchestrator {
     pub(super) fn send(&self, conversation: &Arc<Conversation>, control: Control) -> Result<bool, Error> {
         session::send(&self.ports, conversation, control)
     }
+}
+
+/// Another node sent a reply to some other command.
+pub(super) fn odd_reply(id: &ConversationId) -> Error {
+    let message = format!("the server that drives conversation {id} sent an unexpected reply; update it");
+    Error::Remote { fault: Fault::Server, message }
 }
 
 pub(super) fn check(start: &StartTurn) -> Result<(), Error> {

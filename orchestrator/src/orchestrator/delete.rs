@@ -8,6 +8,7 @@ use everturn_wire::{ConversationId, ConversationStatus, RetrySettings};
 use super::Orchestrator;
 use crate::{
     Error,
+    cluster::Command,
     conversation::{Control, Conversation, Seated},
     session::Ports,
 };
@@ -42,11 +43,14 @@ impl Orchestrator {
     /// When the conversation does not exist, or the journal fails. In the latter case the conversation remains, but its
     /// turn has ended.
     pub async fn delete(&self, id: &ConversationId) -> Result<bool, Error> {
-        let conversation = self.registry.get(id).await?;
-        let (seated, aborted) = self.stop_and_claim(&conversation).await?;
+        self.switch(id, Command::Delete).await
+    }
+
+    pub(super) async fn delete_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
+        let (seated, aborted) = self.stop_and_claim(conversation).await?;
         // In its own task, so that it completes even if this future is dropped.
         let deleted = tokio::spawn(remove(self.ports.clone(), seated)).await;
-        deleted.map_err(|_| Error::Broken { id: id.clone() })??;
+        deleted.map_err(|_| Error::Broken { id: conversation.id.clone() })??;
         Ok(aborted)
     }
 

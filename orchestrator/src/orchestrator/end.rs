@@ -32,6 +32,7 @@ impl Orchestrator {
         for conversation in self.registry.all() {
             conversation.grew.notify_waiters();
         }
+        self.leave().await;
     }
 
     /// Stops saving, for a process that is about to end without a [`shutdown`](Self::shutdown): its turns are left as

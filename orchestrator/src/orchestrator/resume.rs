@@ -2,21 +2,27 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Millis, Wait};
+use everturn_kernel::Millis;
 use everturn_wire::ConversationId;
 
 use super::Orchestrator;
-use crate::{Error, conversation::Conversation, session, timer};
+use crate::{Error, Unsealed, conversation::Conversation, session, timer};
 
 impl Orchestrator {
     /// Resumes every turn that an earlier process left unsealed. A waiting turn keeps the rest of its wait, a streaming turn
     /// repeats its call, a turn that waits for a person keeps waiting. Turns that are due at once are resumed at the pace of
     /// the timer. Returns the number of resumed turns. Call it once, before anything else.
     ///
+    /// If the journal is shared ([`Builder::cluster`](crate::Builder::cluster)), joins the other nodes, and resumes only turns
+    /// whose node is gone.
+    ///
     /// # Errors
     /// When the journal fails.
     pub async fn resume(&self) -> Result<usize, Error> {
         self.restore().await?;
+        if let Some(peers) = self.ports.peers.clone() {
+            return self.join(&peers).await;
+        }
         let unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
         let count = unsealed.len();
         self.wake(unsealed);
@@ -45,13 +51,13 @@ impl Orchestrator {
     pub async fn resume_one(&self, id: &ConversationId) -> Result<bool, Error> {
         let turn = self.ports.journal.load(id).await?.and_then(|stored| stored.turn);
         let is_unsealed = turn.is_some();
-        self.wake(turn.into_iter().map(|turn| (id.clone(), turn.wait)));
+        self.wake(turn.map(|turn| Unsealed::new(id.clone(), turn.wait)));
         Ok(is_unsealed)
     }
 
-    fn wake(&self, unsealed: impl IntoIterator<Item = (ConversationId, Wait)>) {
+    pub(super) fn wake(&self, unsealed: impl IntoIterator<Item = Unsealed>) {
         let now = self.ports.clock.now();
-        let due = |(id, wait): (ConversationId, Wait)| {
+        let due = |Unsealed { id, wait, .. }: Unsealed| {
             let due = wait.due_at()?;
             Some((if wait.lasts(now) { due } else { timer::AT_ONCE }, id))
         };

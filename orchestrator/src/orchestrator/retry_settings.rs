@@ -9,9 +9,10 @@ use everturn_wire::{
 };
 use tokio::sync::broadcast;
 
-use super::Orchestrator;
+use super::{Orchestrator, command::odd_reply};
 use crate::{
     Error,
+    cluster::{Command, Reply},
     conversation::{Control, Conversation},
     retry_settings::{Set, check},
 };
@@ -45,7 +46,27 @@ impl Orchestrator {
         id: Option<&ConversationId>,
         patch: &RetryPatch,
     ) -> Result<RetrySettingsState, Error> {
-        let (here, id, patch) = (self.clone(), id.cloned(), patch.clone());
+        let Some(id) = id else { return self.change_in_task(None, patch).await };
+        match self.command(id, Command::ChangeRetry(Box::new(patch.clone()))).await? {
+            Reply::RetrySettings(state) => Ok(*state),
+            _ => Err(odd_reply(id)),
+        }
+    }
+
+    pub(super) async fn change_retry_of(
+        &self,
+        conversation: &Conversation,
+        patch: &RetryPatch,
+    ) -> Result<RetrySettingsState, Error> {
+        self.change_in_task(Some(conversation.id.clone()), patch).await
+    }
+
+    async fn change_in_task(
+        &self,
+        id: Option<ConversationId>,
+        patch: &RetryPatch,
+    ) -> Result<RetrySettingsState, Error> {
+        let (here, patch) = (self.clone(), patch.clone());
         // In its own task: the stored and the active settings must agree even if this future is dropped.
         let changed = tokio::spawn(async move { here.change(id.as_ref(), &patch).await }).await;
         let broke = |_| crate::JournalError::Storage("the change of retry settings broke off".to_owned());
@@ -76,7 +97,6 @@ impl Orchestrator {
         }
         let conversation = match id {
             Some(id) => {
-                self.find(id).await?;
                 Some(self.registry.change_retry(id, |held, old| self.changed(Some(held), old, patch)).await?)
             }
             None => {

@@ -1,6 +1,6 @@
 //! Starting a turn.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Millis, Prompt};
 use everturn_wire::{AgentEvent, CallerTool, ConversationId, RetrySettings, ToolChoice, TurnId};
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
 use crate::{
-    Cursor, Error, RequestScope,
+    Cursor, Error, JournalError, RequestScope,
     conversation::Conversation,
     given::GivenHistory,
     json, new_id, report,
@@ -26,7 +26,11 @@ const MAX_STOP: usize = 1024;
 /// Number of events to read at a time when searching for the start of a turn.
 const EVENTS: usize = 512;
 
+/// Delay before starting a turn again after another node wrote to the conversation.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
 /// A validated request.
+#[derive(Clone)]
 struct Checked {
     start: StartTurn,
     given: Option<GivenHistory>,
@@ -76,9 +80,24 @@ impl Orchestrator {
         // Checked first, so that an unknown model does not create a conversation.
         let model = self.ports.models.choose(checked.start.model.as_deref(), None)?;
         self.ports.models.check_parameters(&model, &checked.start.parameters)?;
-        let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
-        session::go_on_if_due(&self.ports, &conversation)?;
-        self.begin_checked(&conversation, checked).await
+        let Some(_) = &self.ports.peers else {
+            let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
+            session::go_on_if_due(&self.ports, &conversation)?;
+            return self.begin_checked(&conversation, checked).await;
+        };
+        loop {
+            let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
+            self.rouse(&conversation).await?;
+            session::go_on_if_due(&self.ports, &conversation)?;
+            match self.begin_checked(&conversation, checked.clone()).await {
+                // Another node began a turn first, so that this conversation is busy, or will be in a moment.
+                Err(Error::Journal(JournalError::Stale { .. })) => {
+                    drop(conversation);
+                    self.ports.clock.sleep(LOOK_AGAIN).await;
+                }
+                begun => return begun,
+            }
+        }
     }
 
     pub(super) async fn begin(

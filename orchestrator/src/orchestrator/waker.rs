@@ -34,7 +34,18 @@ impl Waker {
 impl Wakes for Waker {
     async fn wake(&self, id: &ConversationId) -> Woken {
         let Some((registry, ports)) = self.get() else { return Woken::Done };
-        let found = registry.get(id).await.and_then(|conversation| {
+        let found = match registry.get(id).await {
+            Ok(conversation) => match conversation.elsewhere() {
+                // Its owner wakes it.
+                Some((owner, _)) if ports.peers.as_ref().is_some_and(|peers| peers.is_alive(&owner)) => {
+                    return Woken::Done;
+                }
+                Some(_) => registry.adopt(id).await,
+                None => Ok(conversation),
+            },
+            error => error,
+        };
+        let found = found.and_then(|conversation| {
             session::go_on_if_due(&ports, &conversation)?;
             let waits = conversation.parked().is_some_and(|wait| wait.lasts(ports.clock.now()));
             if waits && ports.gates.lets_go_of(id) {

@@ -7,6 +7,7 @@ use everturn_wire::ConversationId;
 
 use crate::{
     clock::Clock,
+    cluster::Peers,
     compaction::Compactions,
     gate::Gates,
     health::SharedHealth,
@@ -60,6 +61,8 @@ pub(crate) struct Ports {
     pub(crate) timers: Arc<Timers>,
     pub(crate) shutdown: Arc<Shutdown>,
     pub(crate) status: StatusChanges,
+    /// The other nodes; `None` = the journal is not shared.
+    pub(crate) peers: Option<Arc<Peers>>,
 }
 
 impl Ports {

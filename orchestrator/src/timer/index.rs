@@ -55,6 +55,10 @@ impl Index {
         is_first
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
     pub(super) fn remove(&self, wait: Wait, id: &ConversationId) {
         let places = [Some(AT_ONCE), wait.due_at()];
         let mut parked = self.lock();

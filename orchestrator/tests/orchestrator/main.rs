@@ -6,6 +6,7 @@ mod approval;
 mod attempts;
 mod branch;
 mod chains;
+mod cluster;
 mod command;
 mod compaction;
 mod deletion;

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
+    Commit, Cursor, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Unsealed, Version,
     Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
@@ -166,7 +166,7 @@ impl Journal for Storage {
         self.inner.drop_ephemeral(idle_since).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         self.inner.unsealed(before).await
     }
 }

@@ -4,8 +4,8 @@ use std::{future::Future, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, Page, StateStore, Stored, StoredEvent, Version, Window,
-    kernel::{Millis, Wait},
+    Commit, Cursor, Head, Journal, JournalError, Page, StateStore, Stored, StoredEvent, Unsealed, Version,
+    Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use tokio::{runtime::Handle, task::spawn_blocking};
@@ -69,7 +69,7 @@ impl Journal for Unhurried<dyn Journal> {
         blocking(async move { store.drop_ephemeral(idle_since).await }).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         let store = self.0.clone();
         blocking(async move { store.unsealed(before).await }).await
     }

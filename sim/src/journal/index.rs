@@ -126,7 +126,7 @@ async fn version(journal: &dyn Journal, name: &str) -> Version {
 
 async fn due(journal: &dyn Journal, before: u64) -> Vec<(String, Wait)> {
     let due = journal.unsealed(Millis(before)).await.expect("listing succeeds");
-    due.into_iter().map(|(id, wait)| (id.to_string(), wait)).collect()
+    due.into_iter().map(|turn| (turn.id.to_string(), turn.wait)).collect()
 }
 
 /// Returns waits until these times; 0 = none.

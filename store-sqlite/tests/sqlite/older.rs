@@ -1,7 +1,7 @@
 //! A file of an older format has all it had.
 
 use everturn_orchestrator::{
-    Cursor, Definition, Journal as _, Moment, Page, TurnRecord, Version, Wait, Window,
+    Cursor, Definition, Journal as _, Moment, Page, TurnRecord, Unsealed, Version, Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
 use everturn_store_sqlite::{Retention, SqliteJournal};
@@ -114,7 +114,7 @@ async fn a_file_of_the_fourth_format_has_all_it_had_and_goes_on() {
         let stored = journal.load(&id.into()).await.unwrap().unwrap();
         assert_eq!(stored.turn, Some(turn(wait)), "{id}");
     }
-    let due = |(id, wait): (&str, Wait)| (ConversationId::from(id), wait);
+    let due = |(id, wait): (&str, Wait)| Unsealed::new(ConversationId::from(id), wait);
     let unsealed = journal.unsealed(Millis(u64::MAX)).await.unwrap();
     assert_eq!(unsealed, [WAITS[0], WAITS[3], WAITS[1]].map(due));
     assert_eq!(journal.conversations(Page::default()).await.unwrap().len(), 5);

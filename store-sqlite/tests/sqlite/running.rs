@@ -39,7 +39,7 @@ async fn loaded(journal: &SqliteJournal, id: &str) -> Option<String> {
 
 async fn listed(journal: &SqliteJournal) -> Vec<String> {
     let unsealed = journal.unsealed(Millis(u64::MAX)).await.unwrap();
-    unsealed.into_iter().map(|(id, _)| id.to_string()).collect()
+    unsealed.into_iter().map(|turn| turn.id.to_string()).collect()
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Version, Wait,
+    Commit, Cursor, Head, Journal, JournalError, MemoryJournal, Page, Stored, StoredEvent, Unsealed, Version,
     Window, kernel::Millis,
 };
 use everturn_transport_http::{CallLimits, Metrics, router};
@@ -76,7 +76,7 @@ impl Journal for Counting {
         self.inner.conversations(page).await
     }
 
-    async fn unsealed(&self, before: Millis) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
+    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         self.inner.unsealed(before).await
     }
 }

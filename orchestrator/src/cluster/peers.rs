@@ -1,0 +1,136 @@
+//! The other nodes, as this one sees them.
+
+use std::{
+    collections::BTreeSet,
+    pin::pin,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use everturn_kernel::Millis;
+use everturn_wire::ConversationId;
+use futures_util::future::{Either, select};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Notify;
+
+use super::{Cluster, Command, Reply, Request, SendError};
+use crate::{Cursor, NodeId};
+
+/// How long a node may take to answer that it is alive. Then it counts as dead or frozen.
+const ALIVE_WITHIN: Duration = Duration::from_millis(900);
+
+/// How long a node that is alive may take to carry out a command. It may have to wait for its journal.
+const DONE_WITHIN: Duration = Duration::from_secs(30);
+
+/// The other nodes, as this one sees them.
+pub(crate) struct Peers {
+    pub(crate) cluster: Cluster,
+    /// The nodes whose lease had not lapsed when last read.
+    alive: Mutex<BTreeSet<NodeId>>,
+    /// When this node first announced itself.
+    started_at: OnceLock<Millis>,
+    /// Notified when a node has left.
+    pub(crate) look_now: Notify,
+}
+
+/// The outcome of relaying a command.
+pub(crate) enum Relayed {
+    /// The owner's reply.
+    Reply(Reply),
+    /// The owner is dead or frozen: the turn may be taken over.
+    NoOwner,
+    /// The owner is alive, but did not reply.
+    Unanswered,
+}
+
+impl Peers {
+    pub(crate) fn new(cluster: Cluster) -> Self {
+        let alive = Mutex::new(BTreeSet::from([cluster.node.clone()]));
+        Self { alive, cluster, started_at: OnceLock::new(), look_now: Notify::new() }
+    }
+
+    /// Returns when this node first announced itself. `now`: if it has not yet.
+    pub(crate) fn started_at(&self, now: Millis) -> Millis {
+        *self.started_at.get_or_init(|| now)
+    }
+
+    /// The nodes that were alive, but are not among these.
+    pub(crate) fn missing(&self, nodes: &[NodeId]) -> Vec<NodeId> {
+        let alive = self.alive();
+        let missing = alive.iter().filter(|node| **node != self.cluster.node && !nodes.contains(node));
+        missing.cloned().collect()
+    }
+
+    /// Replaces what is known about the nodes. Returns whether one is gone.
+    pub(crate) fn set_alive(&self, nodes: impl IntoIterator<Item = NodeId>) -> bool {
+        let mut now: BTreeSet<_> = nodes.into_iter().collect();
+        // A node that cannot renew its lease still drives its turns.
+        now.insert(self.cluster.node.clone());
+        let mut alive = self.alive();
+        let is_gone = alive.difference(&now).next().is_some();
+        *alive = now;
+        is_gone
+    }
+
+    /// Whether the node's lease has not lapsed.
+    pub(crate) fn is_alive(&self, node: &NodeId) -> bool {
+        self.alive().contains(node)
+    }
+
+    /// Whether this node is the one that takes over a conversation without an owner. All nodes that see the same members
+    /// choose the same one; others than the chosen one would only lose the race to append.
+    pub(crate) fn is_heir(&self, id: &ConversationId) -> bool {
+        // The same in every build, unlike the standard library's hashes.
+        let weight = |node: &NodeId| Sha256::new().chain_update(id.as_str()).chain_update(&node.0).finalize();
+        let alive = self.alive();
+        alive.iter().max_by_key(|node| (weight(node), *node)) == Some(&self.cluster.node)
+    }
+
+    /// Whether the node answers.
+    pub(crate) async fn answers(&self, node: &NodeId) -> bool {
+        matches!(self.ask(node, &Request::Ping, ALIVE_WITHIN).await, Ok(Reply::Done(true)))
+    }
+
+    /// Sends a command to the owner of a conversation, and checks meanwhile that it is alive.
+    pub(crate) async fn relay(
+        &self,
+        owner: &NodeId,
+        id: &ConversationId,
+        turn: Option<Cursor>,
+        command: Command,
+    ) -> Relayed {
+        let request = Request::Command { id: id.clone(), turn: turn.map(Cursor::value), command };
+        let reply = pin!(self.ask(owner, &request, DONE_WITHIN));
+        let is_alive = pin!(self.answers(owner));
+        let reply = match select(reply, is_alive).await {
+            Either::Left((reply, _)) => reply,
+            Either::Right((false, _)) => return Relayed::NoOwner,
+            Either::Right((true, reply)) => reply.await,
+        };
+        match reply {
+            Ok(Reply::Left) | Err(SendError::NoNode) => Relayed::NoOwner,
+            Ok(reply) => Relayed::Reply(reply),
+            Err(SendError::Unanswered) => Relayed::Unanswered,
+        }
+    }
+
+    /// Sends a request and decodes the reply.
+    pub(crate) async fn ask(
+        &self,
+        node: &NodeId,
+        request: &Request,
+        within: Duration,
+    ) -> Result<Reply, SendError> {
+        // Cannot fail: string keys and finite numbers only.
+        let request = serde_json::to_vec(request).unwrap_or_default();
+        let reply = self.cluster.commands.send(node, request.into(), within).await?;
+        serde_json::from_slice(&reply).map_err(|error| {
+            tracing::warn!(%node, %error, "a node sent a reply that cannot be read");
+            SendError::Unanswered
+        })
+    }
+
+    fn alive(&self) -> MutexGuard<'_, BTreeSet<NodeId>> {
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,158 @@
+//! Membership: announces this node, notices when others are gone, and takes over their turns.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use everturn_kernel::Millis;
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, future::join_all};
+
+use super::Orchestrator;
+use crate::{
+    Error, Incoming, Member,
+    cluster::{Peers, Reply, Request},
+    registry::Registry,
+    session::Ports,
+};
+
+/// Interval at which a node renews its lease and looks at the others. Leases must last several times as long.
+const BEAT: Duration = Duration::from_secs(3);
+
+/// Every so many beats, a node looks for turns without an owner although no node has left.
+const LOOK_EVERY: u32 = 20;
+
+/// How long a leaving node waits for the others to notice.
+const NOTICED_WITHIN: Duration = Duration::from_millis(500);
+
+/// The parts of an orchestrator, as long as somebody else keeps them.
+struct Parts(Weak<Registry>, Weak<Ports>);
+
+impl Parts {
+    fn get(&self) -> Option<Orchestrator> {
+        Some(Orchestrator { registry: self.0.upgrade()?, ports: self.1.upgrade()?, hidden: None })
+    }
+}
+
+impl Orchestrator {
+    /// Joins the other nodes: announces this one, serves their requests and takes over turns without an owner, now and
+    /// whenever a node is gone. Returns the number of turns taken over now.
+    pub(super) async fn join(&self, peers: &Arc<Peers>) -> Result<usize, Error> {
+        let requests = peers.cluster.commands.receive().await?;
+        tokio::spawn(serve(self.parts(), requests));
+        self.beat(peers).await?;
+        let count = self.take_over(peers).await?;
+        tokio::spawn(keep(self.parts(), peers.clone()));
+        Ok(count)
+    }
+
+    /// Returns the nodes that share the journal; empty if it is not shared.
+    ///
+    /// # Errors
+    /// When the membership cannot be reached.
+    pub async fn members(&self) -> Result<Vec<Member>, Error> {
+        match &self.ports.peers {
+            Some(peers) => Ok(peers.cluster.members.members().await?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn parts(&self) -> Parts {
+        Parts(Arc::downgrade(&self.registry), Arc::downgrade(&self.ports))
+    }
+
+    /// Renews this node's lease and looks who is there. Returns whether a node is gone.
+    async fn beat(&self, peers: &Peers) -> Result<bool, Error> {
+        let cluster = &peers.cluster;
+        let member = Member {
+            node: cluster.node.clone(),
+            name: cluster.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: peers.started_at(self.ports.clock.now()).0,
+            turns: self.ports.timers.len() as u64 + self.ports.shutdown.writers() as u64,
+        };
+        cluster.members.renew(&member).await?;
+        let mut alive: Vec<_> =
+            cluster.members.members().await?.into_iter().map(|member| member.node).collect();
+        for node in peers.missing(&alive) {
+            // Its lease has lapsed. Perhaps only the membership cannot be reached from there.
+            if peers.answers(&node).await {
+                alive.push(node);
+            }
+        }
+        Ok(peers.set_alive(alive))
+    }
+
+    /// Takes over turns whose owner is gone, if this node is their heir. Waiting ones are woken when they are due.
+    async fn take_over(&self, peers: &Peers) -> Result<usize, Error> {
+        let mut unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
+        unsealed.retain(|turn| {
+            let has_owner = turn.owner.as_ref().is_some_and(|owner| peers.is_alive(owner));
+            !has_owner && peers.is_heir(&turn.id)
+        });
+        let count = unsealed.len();
+        if count > 0 {
+            tracing::info!(turns = count, "taking over turns without a server");
+        }
+        self.wake(unsealed);
+        Ok(count)
+    }
+
+    /// Leaves the other nodes, which take over at once.
+    pub(super) async fn leave(&self) {
+        let Some(peers) = &self.ports.peers else { return };
+        let cluster = &peers.cluster;
+        if let Err(error) = cluster.members.leave().await {
+            tracing::warn!(%error, "the other servers will take over when this one's lease lapses");
+            return;
+        }
+        // Read now: some may have joined a moment ago.
+        let others = cluster.members.members().await.unwrap_or_default();
+        let told = others.iter().map(|member| peers.ask(&member.node, &Request::TakeOver, NOTICED_WITHIN));
+        join_all(told).await;
+    }
+}
+
+/// Carries out the requests of other nodes, each in its own task.
+async fn serve(parts: Parts, mut requests: BoxStream<'static, Incoming>) {
+    while let Some(Incoming { request, reply }) = requests.next().await {
+        let Some(this) = parts.get() else { return };
+        tokio::spawn(async move {
+            let answer = match serde_json::from_slice::<Request>(&request) {
+                Ok(request) => this.answer_node(request).await,
+                Err(error) => Reply::Failed {
+                    fault: crate::Fault::Server,
+                    message: format!("this server does not know the command, it may be older: {error}"),
+                },
+            };
+            // Cannot fail: string keys and finite numbers only.
+            reply(serde_json::to_vec(&answer).unwrap_or_default().into());
+        });
+    }
+}
+
+/// Keeps this node's lease and looks for turns without an owner until the orchestrator is shut down or dropped.
+async fn keep(parts: Parts, peers: Arc<Peers>) {
+    for beat in 1_u32.. {
+        let Some(this) = parts.get() else { return };
+        let (clock, shutdown) = (this.ports.clock.clone(), this.ports.shutdown.clone());
+        // Not kept alive by this task.
+        drop(this);
+        let is_told = tokio::select! {
+            biased;
+            () = shutdown.down() => return,
+            () = peers.look_now.notified() => true,
+            () = clock.sleep(BEAT) => false,
+        };
+        let Some(this) = parts.get() else { return };
+        let is_gone = this.beat(&peers).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the other servers cannot be seen");
+            false
+        });
+        let looks = is_gone || is_told || beat.is_multiple_of(LOOK_EVERY);
+        if looks && let Err(error) = this.take_over(&peers).await {
+            tracing::warn!(%error, "turns without a server cannot be found now");
+        }
+    }
+}

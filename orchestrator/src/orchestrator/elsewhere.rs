@@ -1,0 +1,146 @@
+//! Carries out commands where their conversation is driven: here, or at another node.
+
+use std::sync::Arc;
+
+use everturn_wire::ConversationId;
+
+use super::Orchestrator;
+use crate::{
+    Error, JournalError,
+    cluster::{Command, Relayed, Reply, Request},
+    conversation::Conversation,
+    session,
+};
+
+/// How often a conversation may change hands while a command is carried out.
+const HANDOVERS: usize = 5;
+
+/// The outcome of sending a command to the node that drives the conversation.
+enum Outcome {
+    Reply(Reply),
+    /// That node is gone: this one has taken over.
+    Adopted(Arc<Conversation>),
+    /// Another node drives it now, or none.
+    Changed,
+}
+
+impl Orchestrator {
+    /// Carries out a command where the conversation is driven. If that node is gone, this one takes the turn over.
+    pub(super) async fn command(&self, id: &ConversationId, command: Command) -> Result<Reply, Error> {
+        let mut adopted = None;
+        for _ in 0..HANDOVERS {
+            let conversation = match adopted.take() {
+                Some(adopted) => adopted,
+                None => self.registry.get(id).await?,
+            };
+            if self.ports.peers.is_some() && conversation.elsewhere().is_some() {
+                match self.relay(&conversation, command.clone()).await? {
+                    Outcome::Reply(reply) => return Ok(reply),
+                    Outcome::Adopted(conversation) => adopted = Some(conversation),
+                    Outcome::Changed => {}
+                }
+                continue;
+            }
+            session::go_on_if_due(&self.ports, &conversation)?;
+            match self.perform(&conversation, command.clone()).await {
+                // Another node was faster: that one gets the command.
+                Err(Error::Elsewhere { .. } | Error::Journal(JournalError::Stale { .. })) => {}
+                done => return done,
+            }
+        }
+        Err(Error::Elsewhere { id: id.clone() })
+    }
+
+    /// Sends a command to the node that drives the conversation.
+    async fn relay(&self, conversation: &Conversation, command: Command) -> Result<Outcome, Error> {
+        let (Some(peers), Some((owner, turn))) = (&self.ports.peers, conversation.elsewhere()) else {
+            return Ok(Outcome::Changed);
+        };
+        let id = &conversation.id;
+        match peers.relay(&owner, id, turn, command).await {
+            Relayed::Reply(Reply::NotHere) => {
+                conversation.catch_up(&*self.ports.journal).await?;
+                Ok(Outcome::Changed)
+            }
+            Relayed::Reply(Reply::Failed { fault, message }) => Err(Error::Remote { fault, message }),
+            Relayed::Reply(reply) => Ok(Outcome::Reply(reply)),
+            Relayed::NoOwner => {
+                tracing::info!(conversation = %id, %owner, "taking over a turn: its server does not answer");
+                Ok(Outcome::Adopted(self.registry.adopt(id).await?))
+            }
+            Relayed::Unanswered => Err(Error::NoReply { id: id.clone(), node: owner }),
+        }
+    }
+
+    /// If another node drives the conversation, checks that it is alive, and otherwise takes its turn over.
+    pub(super) async fn rouse(&self, conversation: &Arc<Conversation>) -> Result<(), Error> {
+        let (Some(peers), Some((owner, _))) = (&self.ports.peers, conversation.elsewhere()) else {
+            return Ok(());
+        };
+        if !peers.answers(&owner).await {
+            let adopted = self.registry.adopt(&conversation.id).await?;
+            session::go_on_if_due(&self.ports, &adopted)?;
+        }
+        Ok(())
+    }
+
+    /// Carries out a request of another node.
+    pub(super) async fn answer_node(&self, request: Request) -> Reply {
+        match request {
+            _ if self.ports.shutdown.is_down() => Reply::Left,
+            Request::Ping => Reply::Done(true),
+            Request::TakeOver => {
+                self.ports.peers.iter().for_each(|peers| peers.look_now.notify_one());
+                Reply::Done(true)
+            }
+            Request::Tail { id, after } => match self.registry.held(&id) {
+                Some(held) if held.elsewhere().is_none() => {
+                    Reply::Tail(held.tail(crate::Cursor::from_value(after)).into())
+                }
+                _ => Reply::NotHere,
+            },
+            Request::Command { id, turn, command } => self.perform_for_node(&id, turn, command).await.into(),
+        }
+    }
+
+    async fn perform_for_node(
+        &self,
+        id: &ConversationId,
+        turn: Option<u64>,
+        command: Command,
+    ) -> Result<Reply, Error> {
+        let conversation = self.registry.get(id).await?;
+        if conversation.elsewhere().is_some() {
+            return Ok(Reply::NotHere);
+        }
+        let running = conversation.state().live.running.as_ref().map(|turn| turn.from.value());
+        if command.is_for_a_turn() && running != turn {
+            // The turn that the sender saw is over.
+            return Ok(Reply::Done(false));
+        }
+        session::go_on_if_due(&self.ports, &conversation)?;
+        self.perform(&conversation, command).await
+    }
+
+    /// Carries out a command here.
+    async fn perform(&self, conversation: &Arc<Conversation>, command: Command) -> Result<Reply, Error> {
+        Ok(match command {
+            Command::Stop => Reply::Done(self.stop_here(conversation).await?),
+            Command::AbortRetry => Reply::Done(self.abort_retry_here(conversation)?),
+            Command::RetryNow { model } => Reply::Done(self.retry_now_here(conversation, model)?),
+            Command::Close => Reply::Done(self.close_here(conversation).await?),
+            Command::Delete => Reply::Done(self.delete_here(conversation).await?),
+            Command::Enqueue { text, message_id } => {
+                Reply::Queued(self.enqueue_here(conversation, text, message_id).await?)
+            }
+            Command::CancelQueued { message_id } => {
+                Reply::Cancelled(self.cancel_queued_here(conversation, message_id).await?)
+            }
+            Command::Answer(answer) => Reply::Done(self.answer_here(conversation, *answer).await?),
+            Command::RevokeTool { tool } => Reply::Done(self.revoke_tool_here(conversation, &tool).await?),
+            Command::ChangeRetry(patch) => {
+                Reply::RetrySettings(Box::new(self.change_retry_of(conversation, &patch).await?))
+            }
+        })
+    }
+}

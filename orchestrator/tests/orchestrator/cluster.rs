@@ -1,0 +1,298 @@
+//! Several nodes that share a journal.
+
+use std::{sync::Arc, time::Duration};
+
+use everturn_orchestrator::{Clock, Error, SystemClock};
+use everturn_provider::{Cue, Scripted};
+use everturn_sim::cluster::{SharedLog, contract};
+use everturn_wire::ConversationStatus;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::support::{
+    Watcher, World, answer, finish, lines, ms_since, overloaded_with_hint, refused_with_hint, text,
+};
+
+struct Nodes {
+    log: SharedLog,
+    clock: Arc<dyn Clock>,
+}
+
+impl Nodes {
+    fn new() -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        Self { log: SharedLog::new(clock.clone()), clock }
+    }
+
+    /// Starts a node whose model answers like this.
+    async fn node(&self, name: &str, calls: impl IntoIterator<Item = Vec<Cue>>) -> (World, Arc<Scripted>) {
+        let provider = Arc::new(Scripted::new(calls).once());
+        let (journal, cluster) = self.log.node(name);
+        let builder = everturn_orchestrator::Orchestrator::builder().model("key", "model", provider.clone());
+        let world = World::of(builder.journal(journal).clock(self.clock.clone()).cluster(cluster));
+        world.orchestrator.resume().await.unwrap();
+        (world, provider)
+    }
+
+    /// Ends a node's process.
+    fn kill(&self, name: &str, world: &World) {
+        world.orchestrator.abandon();
+        self.log.kill(name);
+    }
+}
+
+fn pause(ms: u64) -> Cue {
+    Cue::Pause(Duration::from_millis(ms))
+}
+
+fn slow(words: &[&str]) -> Vec<Cue> {
+    let mut cues: Vec<Cue> = words.iter().flat_map(|word| [text(word), pause(1_000)]).collect();
+    cues.push(finish());
+    cues
+}
+
+fn is_rewound(told: &[String]) -> bool {
+    told.iter().any(|line| line.starts_with("step-rewound"))
+}
+
+/// What a watcher is told up to the end of the turn; streamed text is joined, however it was split.
+async fn told(watcher: &mut Watcher) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for line in lines(&watcher.frames().await) {
+        match (line.strip_prefix("text-delta "), told.last_mut()) {
+            (Some(text), Some(last)) if last.starts_with("text-delta ") => *last += text,
+            _ => told.push(line),
+        }
+    }
+    told
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_watched_at_every_node() {
+    let nodes = Nodes::new();
+    let (a, model) = nodes.node("a", [slow(&["one ", "two ", "three ", "four"])]).await;
+    let (b, unused) = nodes.node("b", [vec![]]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut early = b.watch(Some(started.from)).await;
+    let mut at_a = a.watch(Some(started.from)).await;
+    sleep(Duration::from_millis(2_500)).await;
+    // This node has heard nothing of the text so far.
+    let (c, _) = nodes.node("c", [vec![]]).await;
+    let mut late = c.watch(Some(started.from)).await;
+    let heard = timeout(Duration::from_millis(400), late.until("text-delta")).await.unwrap();
+    assert_eq!(heard.last().unwrap(), "text-delta one two three ");
+    let mut late = c.watch(Some(started.from)).await;
+    assert_eq!(c.status().await, ConversationStatus::Active);
+
+    let expected = told(&mut at_a).await;
+    assert!(expected.contains(&"text-delta one two three four".to_owned()), "{expected:?}");
+    assert_eq!(told(&mut early).await, expected);
+    assert_eq!(told(&mut late).await, expected);
+    for world in [&a, &b, &c] {
+        assert_eq!(world.history().await, ["text hi", "text one two three four"]);
+    }
+    assert_eq!((model.calls(), unused.calls()), (1, 0));
+
+    // The next turn is another node's.
+    let (d, model) = nodes.node("d", [answer("from d")]).await;
+    let mut after = a.watch(None).await;
+    d.start("again").await.unwrap();
+    assert!(told(&mut after).await.contains(&"text-delta from d".to_owned()));
+    assert_eq!(model.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_reach_the_node_that_drives() {
+    let nodes = Nodes::new();
+    let (a, model) = nodes
+        .node(
+            "a",
+            [overloaded_with_hint(60_000), slow(&["one ", "two"]), answer("three"), slow(&["four", "five"])],
+        )
+        .await;
+    let (b, unused) = nodes.node("b", [vec![]]).await;
+    let mut watcher = a.say("hi").await;
+    watcher.until("provider-retry").await;
+    let retry = b.orchestrator.status(&b.id).await.unwrap().retry.unwrap();
+    assert_eq!((retry.attempt, retry.delay_ms), (0, 60_000));
+    assert!(matches!(b.start("me too").await, Err(Error::Busy { .. })));
+
+    let then = Instant::now();
+    assert!(b.orchestrator.retry_now(&b.id).await.unwrap());
+    watcher.until("text-delta").await;
+    assert_eq!(ms_since(then), 0);
+    // It streams: neither applies.
+    assert!(!b.orchestrator.retry_now(&b.id).await.unwrap());
+    assert!(!b.orchestrator.abort_retry(&b.id).await.unwrap());
+
+    let queued = b.orchestrator.enqueue(&b.id, "more".into(), Some("m".into())).await.unwrap();
+    assert_eq!((queued.started_turn, queued.queue.len()), (false, 1));
+    let other = b.orchestrator.enqueue(&b.id, "not this".into(), Some("n".into())).await.unwrap();
+    assert_eq!(other.queue.len(), 2);
+    let cancelled = b.orchestrator.cancel_queued(&b.id, "n").await.unwrap();
+    assert_eq!((cancelled.cancelled, cancelled.queue.len()), (true, 1));
+    watcher.until("turn-sealed").await;
+    watcher.until("turn-sealed").await;
+
+    assert!(!b.stop().await, "no turn runs");
+    let mut watcher = b.say("once more").await;
+    // The turn is driven by the node that began it.
+    assert!(told(&mut watcher).await.iter().any(|line| line.starts_with("error")));
+    assert!(model.calls() == 3 && unused.calls() > 0);
+    let mut watcher = a.say("and again").await;
+    watcher.until("text-delta").await;
+    assert!(b.stop().await);
+    let end = told(&mut watcher).await;
+    assert!(end.iter().any(|line| line == "done aborted"), "{end:?}");
+    assert!(!b.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_turn_of_a_dead_node_goes_on_at_another() {
+    let nodes = Nodes::new();
+    let (a, _) = nodes.node("a", [slow(&["one ", "two ", "three ", "four"])]).await;
+    let (b, model) = nodes.node("b", [answer("one two three four")]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut watcher = b.watch(Some(started.from)).await;
+    let mut seen = String::new();
+    while !seen.contains("two") {
+        seen = watcher.until("text-delta").await.pop().unwrap();
+    }
+    let then = Instant::now();
+    nodes.kill("a", &a);
+    let rest = told(&mut watcher).await;
+    assert!(is_rewound(&rest), "{rest:?}");
+    assert!(rest.contains(&"text-delta one two three four".to_owned()), "{rest:?}");
+    assert!(ms_since(then) <= 20_000, "{}", ms_since(then));
+    assert_eq!(b.history().await, ["text hi", "text one two three four"]);
+    assert_eq!(model.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_on_a_dead_node_takes_its_turn_over_at_once() {
+    for is_frozen in [false, true] {
+        let nodes = Nodes::new();
+        let (a, _) = nodes.node("a", [overloaded_with_hint(600_000)]).await;
+        let (b, model) = nodes.node("b", [answer("hello")]).await;
+        let started = a.start("hi").await.unwrap();
+        a.watch(Some(started.from)).await.until("provider-retry").await;
+        if is_frozen {
+            nodes.log.cut_off("a");
+        } else {
+            nodes.kill("a", &a);
+        }
+        let then = Instant::now();
+        assert!(b.orchestrator.retry_now(&b.id).await.unwrap());
+        let told = told(&mut b.watch(Some(started.from)).await).await;
+        assert!(told.contains(&"text-delta hello".to_owned()), "{told:?}");
+        assert!(ms_since(then) <= 1_000, "{}", ms_since(then));
+        assert_eq!(model.calls(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_comes_back_finds_its_turn_taken_over() {
+    let nodes = Nodes::new();
+    let (a, at_a) = nodes.node("a", [slow(&["one ", "two ", "three ", "four"])]).await;
+    let (b, at_b) = nodes.node("b", [answer("1 2 3 4"), answer("5")]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut watcher = a.watch(Some(started.from)).await;
+    watcher.until("text-delta").await;
+    nodes.log.cut_off("a");
+    let mut at_other = b.watch(Some(started.from)).await;
+    let rest = told(&mut at_other).await;
+    assert!(rest.contains(&"text-delta 1 2 3 4".to_owned()), "{rest:?}");
+    nodes.log.connect("a");
+    // Its watcher is not told of an error: the text is taken back, and the other node's follows.
+    let rest = told(&mut watcher).await;
+    assert!(is_rewound(&rest), "{rest:?}");
+    assert_eq!(rest.iter().filter(|line| *line == "text-delta 1 2 3 4").count(), 1, "{rest:?}");
+    assert_eq!((at_a.calls(), at_b.calls()), (1, 1));
+    assert_eq!(nodes.log.appends().stale, 1);
+    // It takes part again.
+    assert_eq!(a.history().await, ["text hi", "text 1 2 3 4"]);
+    let mut watcher = a.watch(None).await;
+    b.start("and").await.unwrap();
+    assert!(told(&mut watcher).await.contains(&"text-delta 5".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_is_kept_when_its_node_dies() {
+    let nodes = Nodes::new();
+    let (a, _) = nodes.node("a", [refused_with_hint(60_000)]).await;
+    let (b, at_b) = nodes.node("b", [answer("hello")]).await;
+    let (c, at_c) = nodes.node("c", [answer("hello")]).await;
+    let then = Instant::now();
+    let started = a.start("hi").await.unwrap();
+    a.watch(Some(started.from)).await.until("provider-retry").await;
+    nodes.kill("a", &a);
+    let mut watcher = c.watch(Some(started.from)).await;
+    told(&mut watcher).await;
+    assert!((60_000..62_000).contains(&ms_since(then)), "{}", ms_since(then));
+    assert_eq!(at_b.calls() + at_c.calls(), 1);
+    assert_eq!(b.history().await, ["text hi", "text hello"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_hands_turns_over() {
+    let nodes = Nodes::new();
+    let (a, _) = nodes.node("a", [slow(&["one ", "two ", "three ", "four"])]).await;
+    let (b, model) = nodes.node("b", [answer("1 2 3 4")]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut watcher = b.watch(Some(started.from)).await;
+    watcher.until("text-delta").await;
+    let then = Instant::now();
+    a.orchestrator.shutdown(Duration::ZERO).await;
+    let rest = told(&mut watcher).await;
+    assert!(rest.contains(&"text-delta 1 2 3 4".to_owned()), "{rest:?}");
+    assert!(ms_since(then) <= 1_000, "{}", ms_since(then));
+    assert_eq!(model.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_turns_begun_at_once_one_is_refused() {
+    let nodes = Nodes::new();
+    let (a, at_a) = nodes.node("a", [slow(&["from a"])]).await;
+    let (b, at_b) = nodes.node("b", [slow(&["from b"])]).await;
+    let (left, right) = tokio::join!(a.start("left"), b.start("right"));
+    let started = [left.is_ok(), right.is_ok()];
+    assert_eq!(started.iter().filter(|ok| **ok).count(), 1, "{left:?} {right:?}");
+    let refused = left.and(right).unwrap_err();
+    assert!(matches!(refused, Error::Busy { .. }), "{refused}");
+    assert_eq!(at_a.calls() + at_b.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_is_deleted_at_every_node() {
+    let nodes = Nodes::new();
+    let (a, _) = nodes.node("a", [slow(&["one ", "two ", "three"]), answer("new")]).await;
+    let (b, _) = nodes.node("b", [vec![]]).await;
+    a.say("hi").await.until("text-delta").await;
+    let mut watcher = b.watch(None).await;
+    assert!(b.orchestrator.delete(&b.id).await.unwrap(), "a turn was running");
+    watcher.until("status closed").await;
+    let gone = watcher.subscription.next().await;
+    assert!(matches!(gone, Err(Error::UnknownConversation { .. })), "{gone:?}");
+    for world in [&a, &b] {
+        assert!(matches!(world.orchestrator.status(&world.id).await, Err(Error::UnknownConversation { .. })));
+    }
+    a.say("anew").await.until("turn-sealed").await;
+    assert_eq!(b.history().await, ["text anew", "text new"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_shared_log_conforms() {
+    let node = |log: &SharedLog, name| {
+        let (journal, cluster) = log.node(name);
+        contract::Node { journal, cluster }
+    };
+    let log = SharedLog::new(Arc::new(SystemClock::new()));
+    let (a, b) = (node(&log, "a"), node(&log, "b"));
+    contract::live_events(&a, &b).await;
+    contract::commands(&a, &b).await;
+    contract::membership(&a, &b).await;
+    everturn_sim::journal::conformance(async || {
+        let log = SharedLog::new(Arc::new(SystemClock::new()));
+        log.node("a").0
+    })
+    .await;
+}

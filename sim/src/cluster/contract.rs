@@ -1,0 +1,168 @@
+//! Conformance tests of the ports between nodes: any implementation passes them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use everturn_orchestrator::{
+    Appended, Cluster, Commit, Cursor, Head, Incoming, Journal, JournalError, LiveEvent, Member, NodeId,
+    SendError, StoredEvent, Streamed, Version, kernel::Millis,
+};
+use everturn_wire::{ConversationId, ConversationStatus};
+use futures_util::{StreamExt as _, stream::BoxStream};
+use tokio::time::timeout;
+
+/// How long anything may take that happens by itself.
+const SOON: Duration = Duration::from_secs(10);
+
+/// A node of the implementation under test.
+pub struct Node {
+    /// Its journal.
+    pub journal: std::sync::Arc<dyn Journal>,
+    /// Its ports.
+    pub cluster: Cluster,
+}
+
+fn commit(text: &str, end: u64) -> Commit {
+    let head = Head {
+        created_at: Millis(1),
+        last_activity_at: Millis(end),
+        title: text.to_owned(),
+        status: ConversationStatus::Idle,
+        model: None,
+        end: Cursor::from_value(end),
+        last_seq: 0,
+    };
+    Commit::new(head).event(event(end - 1, end))
+}
+
+fn event(start: u64, end: u64) -> StoredEvent {
+    let json = format!(r#"{{"type":"text-delta","delta":"{start}","conversationId":"c","turnId":"t"}}"#);
+    StoredEvent { start: Cursor::from_value(start), end: Cursor::from_value(end), json: Bytes::from(json) }
+}
+
+async fn next(live: &mut BoxStream<'static, LiveEvent>) -> LiveEvent {
+    timeout(SOON, live.next()).await.expect("an event arrives soon").expect("the stream does not end")
+}
+
+async fn next_append(live: &mut BoxStream<'static, LiveEvent>) -> Appended {
+    match next(live).await {
+        LiveEvent::Appended(appended) => appended,
+        other => panic!("an append was expected: {other:?}"),
+    }
+}
+
+/// Tests the bus of live events, and that the journal announces its appends and names their owner.
+///
+/// # Panics
+/// When the implementation does not conform.
+pub async fn live_events(a: &Node, b: &Node) {
+    // An id may have any of these characters.
+    let id = ConversationId::from("live.c:1-_x");
+    let mut at_a = a.cluster.live.follow(&id).await.expect("following succeeds");
+    let mut at_b = b.cluster.live.follow(&id).await.expect("following succeeds");
+    let mut other = b.cluster.live.follow(&"live.c:1-_".into()).await.expect("following succeeds");
+
+    let first = a.journal.append(&id, Version(0), commit("one", 1)).await.expect("an append succeeds");
+    for live in [&mut at_a, &mut at_b] {
+        let appended = next_append(live).await;
+        assert_eq!((appended.previous, appended.version), (Version(0), first));
+        assert_eq!((&appended.owner, *appended.commit), (&a.cluster.node, commit("one", 1)));
+    }
+    let stored = b.journal.load(&id).await.expect("loading succeeds").expect("it exists");
+    assert_eq!((stored.version, stored.owner.as_ref()), (first, Some(&a.cluster.node)));
+
+    let streamed = Streamed { base: first, events: vec![event(1, 5), event(5, 9)] };
+    a.cluster.live.stream(&id, streamed.clone());
+    match next(&mut at_b).await {
+        LiveEvent::Streamed(arrived) => assert_eq!(arrived, streamed),
+        event => panic!("streamed text was expected: {event:?}"),
+    }
+
+    // The other node appends: it becomes the owner, and the first one is stale.
+    let second = b.journal.append(&id, first, commit("two", 10)).await.expect("an append succeeds");
+    let appended = next_append(&mut at_b).await;
+    assert_eq!((appended.previous, appended.version, &appended.owner), (first, second, &b.cluster.node));
+    let stale = a.journal.append(&id, first, commit("lost", 11)).await;
+    assert!(
+        matches!(stale, Err(JournalError::Stale { expected, found, .. }) if expected == first && found == second),
+        "{stale:?}"
+    );
+    let stored = a.journal.load(&id).await.expect("loading succeeds").expect("it exists");
+    assert_eq!((stored.version, stored.owner.as_ref()), (second, Some(&b.cluster.node)));
+
+    assert!(b.journal.remove(&id).await.expect("removing succeeds"));
+    assert!(matches!(next(&mut at_b).await, LiveEvent::Removed));
+    let late = a.journal.append(&id, second, commit("late", 12)).await;
+    assert!(matches!(late, Err(JournalError::Stale { .. })), "{late:?}");
+
+    // A follower of another conversation has received nothing so far: this is its first event.
+    let id = ConversationId::from("live.c:1-_");
+    let version = a.journal.append(&id, Version(0), commit("other", 1)).await.expect("an append succeeds");
+    assert_eq!(next_append(&mut other).await.version, version);
+}
+
+/// Tests that commands reach a node, also many at once, and that a missing node is noticed.
+///
+/// # Panics
+/// When the implementation does not conform.
+pub async fn commands(a: &Node, b: &Node) {
+    let mut requests = b.cluster.commands.receive().await.expect("receiving succeeds");
+    let serving = tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Some(Incoming { request, reply }) = requests.next().await {
+            if request.as_ref() == b"silence" {
+                held.push(reply);
+            } else {
+                reply(Bytes::from([b"re: ", request.as_ref()].concat()));
+            }
+        }
+    });
+    let send = async |text: &str, within| {
+        a.cluster.commands.send(&b.cluster.node, Bytes::from(text.to_owned()), within).await
+    };
+    let all = futures_util::future::join_all((0..100).map(|n| {
+        let send = &send;
+        async move { (n, send(&n.to_string(), SOON).await) }
+    }));
+    for (n, reply) in all.await {
+        assert_eq!(reply.as_deref(), Ok(format!("re: {n}").as_bytes()));
+    }
+    let large = "x".repeat(1_500_000);
+    let reply = send(&large, SOON).await.expect("a large request is answered");
+    assert_eq!(reply.len(), large.len() + 4);
+    assert_eq!(send("silence", Duration::from_millis(200)).await, Err(SendError::Unanswered));
+    let nobody = NodeId::from("nobody");
+    let sent = a.cluster.commands.send(&nobody, Bytes::from_static(b"hello"), SOON).await;
+    assert_eq!(sent, Err(SendError::NoNode));
+    serving.abort();
+}
+
+/// Tests that members are seen by all nodes, and that one that leaves is gone at once.
+///
+/// # Panics
+/// When the implementation does not conform.
+pub async fn membership(a: &Node, b: &Node) {
+    let member = |node: &Node, turns| Member {
+        node: node.cluster.node.clone(),
+        name: node.cluster.name.clone(),
+        version: "1".to_owned(),
+        started_at: 7,
+        turns,
+    };
+    let (mut first, second) = (member(a, 1), member(b, 2));
+    a.cluster.members.renew(&first).await.expect("renewing succeeds");
+    b.cluster.members.renew(&second).await.expect("renewing succeeds");
+    let mut both = vec![first.clone(), second.clone()];
+    both.sort_by(|a, b| a.node.cmp(&b.node));
+    for node in [a, b] {
+        assert_eq!(node.cluster.members.members().await.expect("listing succeeds"), both);
+    }
+    first.turns = 9;
+    a.cluster.members.renew(&first).await.expect("renewing succeeds");
+    b.cluster.members.leave().await.expect("leaving succeeds");
+    for node in [a, b] {
+        assert_eq!(node.cluster.members.members().await.expect("listing succeeds"), [first.clone()]);
+    }
+    b.cluster.members.renew(&second).await.expect("a node may return");
+    assert_eq!(a.cluster.members.members().await.expect("listing succeeds").len(), 2);
+}
