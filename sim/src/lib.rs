@@ -12,6 +12,8 @@
 //!
 //! [`journal::conformance`] is the conformance test that every journal passes.
 //!
+//! [`nats`] runs real NATS servers that can be frozen and killed.
+//!
 //! [`herd`] tests many turns on one target across restarts, with any store.
 //!
 //! This crate does *not* support TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and
@@ -24,6 +26,7 @@ pub mod fault;
 pub mod herd;
 pub mod journal;
 mod loopback;
+pub mod nats;
 mod wall;
 
 pub use clock::{Sleep, VirtualClock};

@@ -1,0 +1,5 @@
+//! The journal on real NATS servers. Without the program `nats-server`, every test prints why it is skipped.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod conformance;
+mod support;

@@ -1,0 +1,65 @@
+//! Servers and journals for tests.
+
+use std::{cell::Cell, sync::Arc};
+
+use bytes::Bytes;
+use everturn_orchestrator::{Commit, Cursor, Head, Journal, StoredEvent, kernel::Millis};
+use everturn_sim::nats::{self, NatsServer};
+use everturn_store_nats::{NatsJournal, Options};
+use everturn_wire::{Chunk, ConversationStatus, Role, StoredChunk};
+use tempfile::TempDir;
+
+/// A server with its directory.
+pub(crate) struct Server {
+    pub(crate) server: NatsServer,
+    pub(crate) _directory: TempDir,
+    journals: Cell<u32>,
+}
+
+impl Server {
+    /// Starts a server; `None` if there is none on this machine.
+    pub(crate) async fn start(more: &str) -> Option<Self> {
+        let program = nats::program()?;
+        let directory = tempfile::tempdir().unwrap();
+        let server = NatsServer::start(&program, directory.path(), more).await;
+        Some(Self { server, _directory: directory, journals: Cell::new(0) })
+    }
+
+    /// Returns options for a new journal.
+    pub(crate) fn options(&self) -> Options {
+        self.journals.set(self.journals.get() + 1);
+        let mut options = Options::new([self.server.url()]);
+        options.prefix = format!("t{}", self.journals.get());
+        options
+    }
+
+    /// Returns a new, empty journal.
+    pub(crate) async fn journal(&self) -> Arc<dyn Journal> {
+        Arc::new(NatsJournal::connect(&self.options()).await.unwrap())
+    }
+}
+
+pub(crate) fn head(number: u64) -> Head {
+    Head {
+        created_at: Millis(1),
+        last_activity_at: Millis(number),
+        title: "numbers".to_owned(),
+        status: ConversationStatus::Idle,
+        model: None,
+        end: Cursor::from_value(number),
+        last_seq: number,
+    }
+}
+
+/// Returns a commit that adds chunk and event `number`, with this text.
+pub(crate) fn numbered(number: u64, text: &str) -> Commit {
+    let text = text.to_owned();
+    let event = StoredEvent {
+        start: Cursor::from_value(number - 1),
+        end: Cursor::from_value(number),
+        json: Bytes::from(text.clone()),
+    };
+    let chunk =
+        StoredChunk { seq: number, role: Role::User, chunk: Chunk::Text { text }.into(), supersedes: None };
+    Commit::new(head(number)).chunk(chunk).event(event)
+}
