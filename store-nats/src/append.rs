@@ -141,6 +141,7 @@ impl<'j> Attempt<'j> {
                 Answer::Later(what) => what,
                 Answer::Lost(what) => {
                     lost = true;
+                    self.journal.count_lost();
                     what
                 }
                 Answer::Full(what) if !lost => return Err(failed(&leader.place, &what)),

@@ -27,6 +27,7 @@ pub struct NatsJournal {
     /// Names this journal in the ids of its appends.
     instance: String,
     appends: AtomicU64,
+    lost: AtomicU64,
 }
 
 impl NatsJournal {
@@ -42,6 +43,7 @@ impl NatsJournal {
             max_append: options.max_append,
             instance: uuid::Uuid::new_v4().simple().to_string(),
             appends: AtomicU64::default(),
+            lost: AtomicU64::default(),
         })
     }
 
@@ -62,6 +64,15 @@ impl NatsJournal {
     /// When the storage fails; another call continues.
     pub async fn sweep(&self, age: std::time::Duration) -> Result<usize, JournalError> {
         garbage::sweep(self, age).await
+    }
+
+    /// Returns how many times the answer to an append was lost, so that the stream had to show whether it was stored.
+    pub fn lost_answers(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_lost(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns a new append's id.

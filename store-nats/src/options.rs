@@ -2,8 +2,8 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-/// How to connect, and what to create.
-#[derive(Clone, Debug)]
+/// How to connect, and what to create. Formatting it shows no secret.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
     /// The servers, as `nats://host:port` or `tls://host:port`. One is enough: it names the others of its cluster.
@@ -75,6 +75,25 @@ impl Options {
             give_up_after: Duration::from_secs(10),
             max_append: 320 << 20,
         }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Before the @ are a user and a password, or a token.
+        let servers: Vec<_> =
+            self.servers.iter().map(|url| url.rsplit('@').next().unwrap_or_default()).collect();
+        f.debug_struct("Options")
+            .field("servers", &servers)
+            .field("login", &self.login)
+            .field("tls", &self.tls)
+            .field("prefix", &self.prefix)
+            .field("replicas", &self.replicas)
+            .field("connect_within", &self.connect_within)
+            .field("answer_within", &self.answer_within)
+            .field("give_up_after", &self.give_up_after)
+            .field("max_append", &self.max_append)
+            .finish()
     }
 }
 

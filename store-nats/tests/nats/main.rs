@@ -1,5 +1,13 @@
 //! The journal on real NATS servers. Without the program `nats-server`, every test prints why it is skipped.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cluster;
 mod conformance;
+mod large;
+mod long;
+mod name;
+mod refuse;
+mod remove;
+mod rename;
+mod speed;
 mod support;

@@ -1,12 +1,15 @@
 //! Servers and journals for tests.
 
-use std::{cell::Cell, sync::Arc};
+use std::{cell::Cell, collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
-use everturn_orchestrator::{Commit, Cursor, Head, Journal, StoredEvent, kernel::Millis};
+use everturn_orchestrator::{
+    Commit, Cursor, Definition, Head, Journal, StoredEvent, TurnRecord, Wait,
+    kernel::{Effects, Millis, Prompt, Settings, Turn},
+};
 use everturn_sim::nats::{self, NatsServer};
 use everturn_store_nats::{NatsJournal, Options};
-use everturn_wire::{Chunk, ConversationStatus, Role, StoredChunk};
+use everturn_wire::{Chunk, ConversationStatus, Role, StoredChunk, TurnId};
 use tempfile::TempDir;
 
 /// A server with its directory.
@@ -37,6 +40,20 @@ impl Server {
     pub(crate) async fn journal(&self) -> Arc<dyn Journal> {
         Arc::new(NatsJournal::connect(&self.options()).await.unwrap())
     }
+
+    /// Returns the subjects below the journal's prefix that match, with the number of their messages.
+    pub(crate) async fn subjects(&self, journal: &NatsJournal, filter: &str) -> BTreeMap<String, usize> {
+        let context = async_nats::jetstream::new(journal.client().clone());
+        let stream = context.get_stream(journal.names().stream()).await.unwrap();
+        let filter = format!("{}.{filter}", journal.names().stream().to_lowercase());
+        let mut found = stream.info_with_subjects(filter).await.unwrap();
+        let mut subjects = BTreeMap::new();
+        while let Some(subject) = futures_util::StreamExt::next(&mut found).await {
+            let (subject, count) = subject.unwrap();
+            subjects.insert(subject, count);
+        }
+        subjects
+    }
 }
 
 pub(crate) fn head(number: u64) -> Head {
@@ -62,4 +79,17 @@ pub(crate) fn numbered(number: u64, text: &str) -> Commit {
     let chunk =
         StoredChunk { seq: number, role: Role::User, chunk: Chunk::Text { text }.into(), supersedes: None };
     Commit::new(head(number)).chunk(chunk).event(event)
+}
+
+/// Returns a running turn.
+pub(crate) fn turn() -> TurnRecord {
+    let prompt = Prompt { text: "hi".to_owned(), images: Vec::new() };
+    let turn = Turn::begin(TurnId::from("t"), Settings::default(), prompt, Millis(5), &mut Effects::new());
+    TurnRecord {
+        snapshot: turn.snapshot(),
+        wait: Wait::Now,
+        from: Cursor::from_value(0),
+        first_seq: 1,
+        definition: Definition::new("test/m"),
+    }
 }
