@@ -138,14 +138,13 @@ impl<'j> Attempt<'j> {
             let what = match leader.store(&self.subject, self.headers(after)?, self.content.clone()).await {
                 Answer::Stored(sequence) => return Ok(Version(sequence)),
                 Answer::Conflict => String::new(),
-                Answer::Later(what) => what,
+                Answer::Full(what) if !lost => return Err(failed(&leader.place, &what)),
+                Answer::Later(what) | Answer::Full(what) => what,
                 Answer::Lost(what) => {
                     lost = true;
                     self.journal.count_lost();
                     what
                 }
-                Answer::Full(what) if !lost => return Err(failed(&leader.place, &what)),
-                Answer::Full(what) => what,
                 Answer::TooLarge => {
                     let limit = leader.client.max_payload() as u64;
                     return Err(JournalError::TooLarge { bytes: self.content.len() as u64, limit });

@@ -187,13 +187,12 @@ async fn find_or_create(context: &jetstream::Context, wanted: &Config) -> Result
         Ok(stream) => Ok(stream.cached_info().config.clone()),
         Err(error) => match error.kind() {
             jetstream::context::CreateStreamErrorKind::JetStream(error) => match error.error_code().0 {
-                // Another process created it in between.
-                EXISTS => Err(Attempt::Again(error.to_string())),
                 10005 | 10074 => Err(Attempt::Again(format!(
                     "a stream with {} copies needs as many servers ({error}): start them, or set another number of copies",
                     wanted.num_replicas
                 ))),
-                10008 | 10009 | 10023 => Err(Attempt::Again(error.to_string())),
+                // Another process created it in between, or there is no leader.
+                EXISTS | 10008 | 10009 | 10023 => Err(Attempt::Again(error.to_string())),
                 _ => Err(Attempt::Never(error.to_string())),
             },
             kind => Err(Attempt::Again(kind.to_string())),

@@ -1,6 +1,6 @@
 //! The headers of an append: what lists, waits and other writers need without reading its content.
 
-use async_nats::{HeaderMap, header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE};
+use async_nats::{HeaderMap, HeaderValue, header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE};
 use everturn_orchestrator::{Commit, Head, Moment, Wait, kernel::Millis};
 
 use crate::{
@@ -147,9 +147,8 @@ impl Label {
 
     /// Reads the headers of an append.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Unreadable> {
-        let text = |name: &'static str| {
-            headers.get(name).map(|value| value.as_str()).ok_or(Unreadable::Header(name))
-        };
+        let text =
+            |name: &'static str| headers.get(name).map(HeaderValue::as_str).ok_or(Unreadable::Header(name));
         let number = |name: &'static str| text(name)?.parse::<u64>().map_err(|_| Unreadable::Header(name));
         let format = text(VERSION)?.parse().map_err(|_| Unreadable::Header(VERSION))?;
         if format > FORMAT {
@@ -209,7 +208,7 @@ impl Last {
 
 /// Returns the id of the append in a message, or an empty text.
 pub(crate) fn id(headers: &HeaderMap) -> &str {
-    headers.get(ID).map(|id| id.as_str()).unwrap_or_default()
+    headers.get(ID).map(HeaderValue::as_str).unwrap_or_default()
 }
 
 /// Returns the version that the writer of a message expected.

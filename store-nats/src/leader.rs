@@ -242,18 +242,18 @@ impl Patience {
 type RawMessages = RawMessageBuilder<WithHeaders>;
 
 fn source(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), |source| source.to_string())
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn answer(reply: &[u8]) -> Answer {
     match serde_json::from_slice(reply) {
         Ok(Reply { error: None, seq: Some(sequence) }) => Answer::Stored(sequence),
-        Ok(Reply { error: Some(error), .. }) => error_answer(error),
+        Ok(Reply { error: Some(error), .. }) => error_answer(&error),
         _ => Answer::Lost("the answer is not JetStream's".to_owned()),
     }
 }
 
-fn error_answer(error: ReplyError) -> Answer {
+fn error_answer(error: &ReplyError) -> Answer {
     let what = format!("{} (JetStream error {})", error.description, error.err_code);
     match error.err_code {
         10071 | 10164 => Answer::Conflict,

@@ -102,18 +102,17 @@ pub(crate) async fn scan(
     let mut messages = messages.map_err(|error| failed(&leader.place, &error.to_string()))?;
     let (mut seen, mut patience) = (0, leader.patience());
     while seen < newest {
-        match time::timeout(leader.answer_within, messages.next()).await {
-            Ok(Some(Ok(message))) => {
-                let unknown = |_| failed(&leader.place, "an answer has no sequence");
-                seen = message.info().map_err(unknown)?.stream_sequence;
-                let headers = message.message.headers.unwrap_or_default();
-                let entry = Entry { sequence: seen, headers, payload: message.message.payload };
-                if let Some(id) = leader.names().of_subject(&message.message.subject) {
-                    each(id.clone(), seen, entry.label(&id)?);
-                }
-                continue;
+        let message = time::timeout(leader.answer_within, messages.next()).await;
+        if let Ok(Some(Ok(message))) = message {
+            let unknown = |_| failed(&leader.place, "an answer has no sequence");
+            seen = message.info().map_err(unknown)?.stream_sequence;
+            let headers = message.message.headers.unwrap_or_default();
+            let entry = Entry { sequence: seen, headers, payload: message.message.payload };
+            if let Some(id) = leader.names().of_subject(&message.message.subject) {
+                let label = entry.label(&id)?;
+                each(id, seen, label);
             }
-            Ok(Some(Err(_)) | None) | Err(_) => {}
+            continue;
         }
         // The newest may have been removed meanwhile.
         newest = leader.last(&subject).await?.map_or(0, |entry| entry.sequence);

@@ -66,7 +66,7 @@ async fn unsealed() {
         let (journal, waiting) = (&journal, &waiting);
         async move {
             let id = ConversationId::from(n.to_string().as_str());
-            let commit = if n % 10 == 0 { waiting.clone() } else { numbered(1, "idle") };
+            let commit = if n.is_multiple_of(10) { waiting.clone() } else { numbered(1, "idle") };
             journal.append(&id, Version(0), commit).await.unwrap();
         }
     });
