@@ -42,6 +42,15 @@ pub fn program() -> Option<PathBuf> {
     found
 }
 
+/// Additions to a server's configuration.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NatsConfig<'c> {
+    /// What is added to the block `jetstream`, such as `sync_interval: always`.
+    pub jetstream: &'c str,
+    /// What is added outside of blocks.
+    pub server: &'c str,
+}
+
 /// A server, which ends when this is dropped.
 #[derive(Debug)]
 pub struct NatsServer {
@@ -60,7 +69,7 @@ impl NatsServer {
     ///
     /// # Panics
     /// If it does not start.
-    pub async fn start(program: &Path, directory: &Path, more: &str) -> Self {
+    pub async fn start(program: &Path, directory: &Path, more: NatsConfig<'_>) -> Self {
         let server = Self::launch(program, directory, "single", free_ports(), more);
         server.wait_until_healthy().await;
         server
@@ -71,15 +80,17 @@ impl NatsServer {
         directory: &Path,
         name: &str,
         [client_port, monitor_port]: [u16; 2],
-        more: &str,
+        more: NatsConfig<'_>,
     ) -> Self {
         let directory = directory.join(name);
         fs::create_dir_all(&directory).expect("the directory can be created");
         let config = directory.join("server.conf");
         let text = format!(
             "server_name: {name}\nlisten: \"127.0.0.1:{client_port}\"\nhttp: \"127.0.0.1:{monitor_port}\"\n\
-             jetstream {{ store_dir: \"{}\", max_file_store: 20GB }}\n{more}\n",
-            directory.display()
+             jetstream {{ store_dir: \"{}\", max_file_store: 20GB, {} }}\n{}\n",
+            directory.display(),
+            more.jetstream,
+            more.server
         );
         fs::write(&config, text).expect("the configuration can be written");
         let log = directory.join("server.log");
@@ -175,18 +186,25 @@ impl NatsCluster {
     ///
     /// # Panics
     /// If they do not start.
-    pub async fn start(program: &Path, directory: &Path, more: &str) -> Self {
+    pub async fn start(program: &Path, directory: &Path, more: NatsConfig<'_>) -> Self {
         let ports: [u16; 9] = free_ports();
         let routes: Vec<_> = ports[..3].iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
         let server = |n: usize| {
             // A frozen peer is noticed sooner than after minutes.
-            let more = format!(
-                "ping_interval: \"2s\"\ncluster {{ name: test, listen: \"127.0.0.1:{}\", routes: [{}] }}\n{more}",
+            let server = format!(
+                "ping_interval: \"2s\"\ncluster {{ name: test, listen: \"127.0.0.1:{}\", routes: [{}] }}\n{}",
                 ports[n],
-                routes.join(", ")
+                routes.join(", "),
+                more.server
             );
             let client_and_monitor = [ports[3 + n], ports[6 + n]];
-            NatsServer::launch(program, directory, &format!("n{n}"), client_and_monitor, &more)
+            NatsServer::launch(
+                program,
+                directory,
+                &format!("n{n}"),
+                client_and_monitor,
+                NatsConfig { server: &server, ..more },
+            )
         };
         let servers: Vec<_> = (0..3).map(server).collect();
         for server in &servers {

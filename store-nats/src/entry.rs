@@ -28,8 +28,7 @@ impl Entry {
 
     /// Reads its headers as those of an append to this conversation.
     pub(crate) fn label(&self, id: &ConversationId) -> Result<Label, JournalError> {
-        let unreadable = |error| damaged(id, &format!("append {} cannot be read: {error}", self.sequence));
-        Label::read(&self.headers).map_err(unreadable)
+        Label::read(&self.headers).map_err(|error| self.unreadable(id, &error))
     }
 
     pub(crate) fn last(&self, id: &ConversationId) -> Result<Last, JournalError> {
@@ -49,7 +48,7 @@ impl Entry {
         }
     }
 
-    /// Returns the error when its content cannot be read.
+    /// Returns the error when it cannot be read.
     pub(crate) fn unreadable(&self, id: &ConversationId, error: &dyn std::error::Error) -> JournalError {
         damaged(id, &format!("append {}: {error}", self.sequence))
     }

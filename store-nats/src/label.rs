@@ -20,6 +20,8 @@ const ID: &str = "Ev-Id";
 const BORN: &str = "Ev-Born";
 const NUMBER: &str = "Ev-Number";
 const HEAD: &str = "Ev-Head";
+/// When the latest chunk was added, which is in the head, too: lists are sorted without reading heads.
+const AT: &str = "Ev-At";
 const TURN: &str = "Ev-Turn";
 const WAKE: &str = "Ev-Wake";
 const SEQ: &str = "Ev-Seq";
@@ -51,6 +53,17 @@ pub(crate) struct Label {
     pub(crate) seals: bool,
     /// Where its content is, unless in the message itself.
     pub(crate) parts: Option<Parts>,
+}
+
+/// The part of a label that searches through all conversations need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Brief {
+    /// Whether it removes its conversation.
+    pub(crate) removes: bool,
+    /// What the turn waits for, if one runs.
+    pub(crate) wait: Option<Wait>,
+    /// When the latest chunk was added; 0 = it removes the conversation.
+    pub(crate) at: Millis,
 }
 
 /// The last append of a conversation, on which the next one builds.
@@ -122,6 +135,7 @@ impl Label {
         headers.insert(NUMBER, self.number.to_string());
         if let Some(head) = &self.head {
             headers.insert(HEAD, serde_json::to_string(&StoredHead::from(head))?);
+            headers.insert(AT, head.last_activity_at.0.to_string());
         }
         let (turn, wake) = match (&self.head, self.wait) {
             (None, _) => ("removed", None),
@@ -147,40 +161,17 @@ impl Label {
 
     /// Reads the headers of an append.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Unreadable> {
-        let text =
-            |name: &'static str| headers.get(name).map(HeaderValue::as_str).ok_or(Unreadable::Header(name));
-        let number = |name: &'static str| text(name)?.parse::<u64>().map_err(|_| Unreadable::Header(name));
-        let format = text(VERSION)?.parse().map_err(|_| Unreadable::Header(VERSION))?;
-        if format > FORMAT {
-            return Err(Unreadable::Newer(format));
-        }
-        let head = |text: &str| {
-            let head: StoredHead = serde_json::from_str(text).ok()?;
-            Some(Head::from(head))
-        };
-        let turn = text(TURN)?;
-        let wake = headers.get(WAKE).map(|wake| moment(wake.as_str()).ok_or(Unreadable::Header(WAKE)));
-        let wake = wake.transpose()?;
-        let wait = match (turn, wake) {
-            ("none" | "removed", _) => None,
-            ("run", _) => Some(Wait::Now),
-            ("wait", Some(moment)) => Some(Wait::Until(moment)),
-            ("person", until) => Some(Wait::Person { until }),
-            _ => return Err(Unreadable::Header(TURN)),
-        };
-        let sealed = text(SEALED)?;
+        let brief = Brief::read(headers)?;
+        let sealed = text(headers, SEALED)?;
         let parts = headers.get(PARTS).map(|parts| Parts::parse(parts.as_str()));
         Ok(Self {
-            id: text(ID)?.to_owned(),
-            born: text(BORN)?.to_owned(),
-            number: number(NUMBER)?,
-            head: match turn {
-                "removed" => None,
-                _ => Some(head(text(HEAD)?).ok_or(Unreadable::Header(HEAD))?),
-            },
-            wait,
-            reach: Reach { seq: number(SEQ)?, end: number(END)? },
-            marks: Marks::parse(text(MARKS)?).ok_or(Unreadable::Header(MARKS))?,
+            id: text(headers, ID)?.to_owned(),
+            born: text(headers, BORN)?.to_owned(),
+            number: number(headers, NUMBER)?,
+            head: if brief.removes { None } else { Some(head(headers)?) },
+            wait: brief.wait,
+            reach: Reach { seq: number(headers, SEQ)?, end: number(headers, END)? },
+            marks: Marks::parse(text(headers, MARKS)?).ok_or(Unreadable::Header(MARKS))?,
             sealed_at: sealed.trim_end_matches('+').parse().map_err(|_| Unreadable::Header(SEALED))?,
             seals: sealed.ends_with('+'),
             parts: parts.map(|parts| parts.ok_or(Unreadable::Header(PARTS))).transpose()?,
@@ -190,6 +181,28 @@ impl Label {
     /// Whether it removes its conversation.
     pub(crate) fn removes(&self) -> bool {
         self.head.is_none()
+    }
+}
+
+impl Brief {
+    /// Reads a part of the headers of an append.
+    pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Unreadable> {
+        let format = text(headers, VERSION)?.parse().map_err(|_| Unreadable::Header(VERSION))?;
+        if format > FORMAT {
+            return Err(Unreadable::Newer(format));
+        }
+        let wake = headers.get(WAKE).map(|wake| moment(wake.as_str()).ok_or(Unreadable::Header(WAKE)));
+        let (turn, wake) = (text(headers, TURN)?, wake.transpose()?);
+        let wait = match (turn, wake) {
+            ("none" | "removed", _) => None,
+            ("run", _) => Some(Wait::Now),
+            ("wait", Some(moment)) => Some(Wait::Until(moment)),
+            ("person", until) => Some(Wait::Person { until }),
+            _ => return Err(Unreadable::Header(TURN)),
+        };
+        let removes = turn == "removed";
+        let at = if removes { Millis(0) } else { Millis(number(headers, AT)?) };
+        Ok(Self { removes, wait, at })
     }
 }
 
@@ -214,6 +227,25 @@ pub(crate) fn id(headers: &HeaderMap) -> &str {
 /// Returns the version that the writer of a message expected.
 pub(crate) fn expected(headers: &HeaderMap) -> Option<u64> {
     headers.get(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE)?.as_str().parse().ok()
+}
+
+/// Reads the head.
+pub(crate) fn head(headers: &HeaderMap) -> Result<Head, Unreadable> {
+    let head = serde_json::from_str::<StoredHead>(text(headers, HEAD)?);
+    Ok(head.map_err(|_| Unreadable::Header(HEAD))?.into())
+}
+
+/// Returns the first append of the conversation.
+pub(crate) fn born(headers: &HeaderMap) -> Result<&str, Unreadable> {
+    text(headers, BORN)
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<&'h str, Unreadable> {
+    headers.get(name).map(HeaderValue::as_str).ok_or(Unreadable::Header(name))
+}
+
+fn number(headers: &HeaderMap, name: &'static str) -> Result<u64, Unreadable> {
+    text(headers, name)?.parse().map_err(|_| Unreadable::Header(name))
 }
 
 fn moment(text: &str) -> Option<Moment> {

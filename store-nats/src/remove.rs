@@ -38,11 +38,11 @@ impl NatsJournal {
     /// Costs as much as listing, and a few requests for each removed conversation.
     pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         let mut idle: Vec<(ConversationId, Last)> = Vec::new();
-        scan(&self.leader, |id, version, label| {
-            let is_idle = |head: &everturn_orchestrator::Head| head.last_activity_at < idle_since;
-            if id.is_ephemeral() && label.wait.is_none() && label.head.as_ref().is_some_and(is_idle) {
-                idle.push((id, Last { version, label }));
+        scan(&self.leader, |id, entry, brief| {
+            if id.is_ephemeral() && brief.wait.is_none() && !brief.removes && brief.at < idle_since {
+                idle.push((id, Last { version: entry.sequence, label: Label::read(&entry.headers)? }));
             }
+            Ok(())
         })
         .await?;
         let mut removed = 0;

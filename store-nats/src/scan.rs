@@ -1,6 +1,9 @@
 //! Reading the last append of every conversation, without its content.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
 
 use async_nats::jetstream::consumer::{DeliverPolicy, pull::OrderedConfig};
 use everturn_orchestrator::{Head, JournalError, ListCursor, Page, Wait, kernel::Millis};
@@ -8,10 +11,16 @@ use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
 use tokio::time;
 
-use crate::{entry::Entry, error::failed, journal::NatsJournal, label::Label, leader::Leader};
+use crate::{
+    entry::Entry,
+    error::failed,
+    journal::NatsJournal,
+    label::{self, Brief, Unreadable},
+    leader::Leader,
+};
 
 /// A conversation in the order of the list: latest activity first, then by id.
-type Rank = (std::cmp::Reverse<Millis>, ConversationId);
+type Rank = (Reverse<Millis>, ConversationId);
 
 impl NatsJournal {
     /// Costs one small message per conversation, about half a second per 100,000, and a request for each of the page.
@@ -20,20 +29,28 @@ impl NatsJournal {
         let limit = page.limit.unwrap_or(usize::MAX);
         let mut ranks: HashMap<ConversationId, Rank> = HashMap::new();
         let mut listed: BTreeMap<Rank, (Head, String)> = BTreeMap::new();
-        let each = |id: ConversationId, _version: u64, label: Label| {
+        let each = |id: ConversationId, entry: &Entry, brief: Brief| {
             // Appended to while it was read: the later one counts.
             if let Some(rank) = ranks.remove(&id) {
                 listed.remove(&rank);
             }
-            let Some(head) = label.head.filter(|head| is_on(&page, &id, head)) else { return };
-            let rank = (std::cmp::Reverse(head.last_activity_at), id.clone());
-            ranks.insert(id, rank.clone());
-            listed.insert(rank, (head, label.born));
+            let rank = (Reverse(brief.at), id.clone());
+            let is_beyond =
+                listed.len() >= limit && listed.last_key_value().is_none_or(|last| *last.0 < rank);
+            if brief.removes || is_beyond || !is_on(&page, &rank) {
+                return Ok(());
+            }
+            listed.insert(
+                rank.clone(),
+                (label::head(&entry.headers)?, label::born(&entry.headers)?.to_owned()),
+            );
+            ranks.insert(id, rank);
             if listed.len() > limit
                 && let Some(((_, id), _)) = listed.pop_last()
             {
                 ranks.remove(&id);
             }
+            Ok(())
         };
         scan(&self.leader, each).await?;
         drop(ranks);
@@ -53,12 +70,13 @@ impl NatsJournal {
         before: Millis,
     ) -> Result<Vec<(ConversationId, Wait)>, JournalError> {
         let mut waiting: HashMap<ConversationId, Wait> = HashMap::new();
-        let each = |id: ConversationId, _version: u64, label: Label| {
-            let due = label.wait.filter(|wait| wait.due_at().is_some_and(|at| at < before));
+        let each = |id: ConversationId, _: &Entry, brief: Brief| {
+            let due = brief.wait.filter(|wait| wait.due_at().is_some_and(|at| at < before));
             match due {
                 Some(wait) => waiting.insert(id, wait),
                 None => waiting.remove(&id),
             };
+            Ok(())
         };
         scan(&self.leader, each).await?;
         let mut waiting: Vec<_> = waiting.into_iter().collect();
@@ -68,18 +86,15 @@ impl NatsJournal {
 }
 
 /// Whether a conversation is listed after the page's cursor.
-fn is_on(page: &Page, id: &ConversationId, head: &Head) -> bool {
-    let is_after = |after: &ListCursor| {
-        (std::cmp::Reverse(head.last_activity_at), id)
-            > (std::cmp::Reverse(after.last_activity_at), &after.id)
-    };
-    !id.is_ephemeral() && page.after.as_ref().is_none_or(is_after)
+fn is_on(page: &Page, rank: &Rank) -> bool {
+    let is_after = |after: &ListCursor| (&rank.0, &rank.1) > (&Reverse(after.last_activity_at), &after.id);
+    !rank.1.is_ephemeral() && page.after.as_ref().is_none_or(is_after)
 }
 
 /// Reads the last append of every conversation. One that changes meanwhile may come again.
 pub(crate) async fn scan(
     leader: &Leader,
-    mut each: impl FnMut(ConversationId, u64, Label),
+    mut each: impl FnMut(ConversationId, &Entry, Brief) -> Result<(), Unreadable>,
 ) -> Result<(), JournalError> {
     let subject = leader.names().all_appends();
     // The server that sends them may be behind the leader.
@@ -109,8 +124,9 @@ pub(crate) async fn scan(
             let headers = message.message.headers.unwrap_or_default();
             let entry = Entry { sequence: seen, headers, payload: message.message.payload };
             if let Some(id) = leader.names().of_subject(&message.message.subject) {
-                let label = entry.label(&id)?;
-                each(id, seen, label);
+                let brief = Brief::read(&entry.headers);
+                let read = brief.and_then(|brief| each(id.clone(), &entry, brief));
+                read.map_err(|error| entry.unreadable(&id, &error))?;
             }
             continue;
         }

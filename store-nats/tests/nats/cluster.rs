@@ -12,7 +12,7 @@ use std::{
 };
 
 use everturn_orchestrator::{Cursor, Journal, JournalError, Version};
-use everturn_sim::nats::{self, NatsCluster, wait_for};
+use everturn_sim::nats::{self, NatsCluster, NatsConfig, wait_for};
 use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::ConversationId;
 
@@ -35,7 +35,7 @@ struct Told {
 async fn what_rivals_are_told_is_what_is_stored() {
     let Some(program) = nats::program() else { return };
     let directory = tempfile::tempdir().unwrap();
-    let mut cluster = NatsCluster::start(&program, directory.path(), "").await;
+    let mut cluster = NatsCluster::start(&program, directory.path(), NatsConfig::default()).await;
 
     let count = Cell::new(0);
     everturn_sim::journal::conformance(async || {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use everturn_orchestrator::{Commit, Journal, Moment, Version, Wait, kernel::Millis};
-use everturn_sim::nats::{self, NatsCluster};
+use everturn_sim::nats::{self, NatsCluster, NatsConfig};
 use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
@@ -17,9 +17,9 @@ use crate::support::{Server, numbered, turn};
 #[ignore = "takes minutes and checks nothing"]
 async fn appends() {
     let Some(program) = nats::program() else { return };
-    for sync in ["", "always"] {
-        let store = if sync.is_empty() { "" } else { "jetstream { sync_interval: always }" };
-        let server = Server::start(store).await.unwrap();
+    for sync in ["", "sync_interval: always"] {
+        let store = NatsConfig { jetstream: sync, ..NatsConfig::default() };
+        let server = Server::start_with(store).await.unwrap();
         measure(&format!("R1 {sync}"), server.options()).await;
         drop(server);
         let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use everturn_orchestrator::{
     Commit, Cursor, Definition, Head, Journal, StoredEvent, TurnRecord, Wait,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
-use everturn_sim::nats::{self, NatsServer};
+use everturn_sim::nats::{self, NatsConfig, NatsServer};
 use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::{Chunk, ConversationStatus, Role, StoredChunk, TurnId};
 use tempfile::TempDir;
@@ -20,8 +20,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server; `None` if there is none on this machine.
-    pub(crate) async fn start(more: &str) -> Option<Self> {
+    /// Starts a server with this addition to its configuration; `None` if there is none on this machine.
+    pub(crate) async fn start(server: &str) -> Option<Self> {
+        Self::start_with(NatsConfig { server, ..NatsConfig::default() }).await
+    }
+
+    pub(crate) async fn start_with(more: NatsConfig<'_>) -> Option<Self> {
         let program = nats::program()?;
         let directory = tempfile::tempdir().unwrap();
         let server = NatsServer::start(&program, directory.path(), more).await;
