@@ -14,6 +14,8 @@
 //!
 //! [`cluster`] is a journal that several nodes share, and the conformance tests of the ports between nodes.
 //!
+//! [`nats`] runs real NATS servers that can be frozen and killed.
+//!
 //! [`herd`] tests many turns on one target across restarts, with any store.
 //!
 //! This crate does *not* support TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and
@@ -27,6 +29,7 @@ pub mod fault;
 pub mod herd;
 pub mod journal;
 mod loopback;
+pub mod nats;
 mod wall;
 
 pub use clock::{Sleep, VirtualClock};

@@ -28,6 +28,9 @@ const E2E_AT_ONCE: &str = "--test-concurrency=2";
 const KILL_SHARE: &str = "EVERTURN_KILL_SHARE";
 const KILL_SHARES: u32 = 3;
 
+/// Names the NATS server for tests, which must not skip then.
+const NATS_SERVER: &str = "EVERTURN_NATS_SERVER";
+
 /// Packages for development only.
 const UNPUBLISHED: [&str; 4] = ["everturn-sim", "everturn-bench", "everturn-examples", "xtask"];
 
@@ -48,7 +51,8 @@ const WITH_NODE: [&str; 10] = [
 /// Runs everything.
 pub(crate) fn all(root: &Path) -> Result<()> {
     let begun = Instant::now();
-    step("tools", || tool::install(root))?;
+    let target = target(&metadata(root)?);
+    step("tools", || tool::install(root, &target))?;
     step("formatting", || cargo(root, &["fmt", "--all", "--check"]))?;
     step("generated files", || generate::check(root))?;
     step("lints", || {
@@ -56,8 +60,9 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     })?;
     let share = kill_share(root);
     println!("{KILL_SHARE}={share}");
-    step("Rust tests", || cargo_with(root, &["test", "--locked", "--workspace"], &share))?;
-    step("Rust tests that need Node", || cargo_with(root, &WITH_NODE, &share))?;
+    let nats = tool::nats_server_in(&target);
+    step("Rust tests", || cargo_with(root, &["test", "--locked", "--workspace"], &share, &nats))?;
+    step("Rust tests that need Node", || cargo_with(root, &WITH_NODE, &share, &nats))?;
     step("documentation", || documentation(root))?;
     step("packages", || packages(root))?;
     step("examples", || examples(root))?;
@@ -71,9 +76,10 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
     run(Command::new(cargo_path()).args(arguments).current_dir(root))
 }
 
-/// Runs cargo with a share of the kills.
-fn cargo_with(root: &Path, arguments: &[&str], share: &str) -> Result<()> {
-    run(Command::new(cargo_path()).args(arguments).current_dir(root).env(KILL_SHARE, share))
+/// Runs cargo with a share of the kills, and a NATS server.
+fn cargo_with(root: &Path, arguments: &[&str], share: &str, nats: &Path) -> Result<()> {
+    let mut command = Command::new(cargo_path());
+    run(command.args(arguments).current_dir(root).env(KILL_SHARE, share).env(NATS_SERVER, nats))
 }
 
 /// Returns the share of the plans to run, selected by the commit or the environment.
@@ -113,9 +119,14 @@ fn metadata(root: &Path) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("`cargo metadata` printed no JSON")
 }
 
+/// Returns the target directory.
+fn target(metadata: &Value) -> PathBuf {
+    metadata["target_directory"].as_str().unwrap_or("target").into()
+}
+
 /// Returns the directory of what `cargo test` built. One profile serves all steps.
 fn built(metadata: &Value) -> PathBuf {
-    Path::new(metadata["target_directory"].as_str().unwrap_or("target")).join("debug")
+    target(metadata).join("debug")
 }
 
 /// Runs the examples, which end by themselves. The Rust tests built most of them, but not those that are tests

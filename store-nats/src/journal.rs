@@ -1,0 +1,170 @@
+//! The journal in one stream.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use everturn_orchestrator::{
+    Commit, Cursor, Head, Journal, JournalError, NodeId, Page, Stored, StoredEvent, Unsealed, Version, Window,
+    kernel::Millis,
+};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+
+use crate::{
+    ConnectError, Names, Options, cache::Cache, connect, garbage, label, label::Last, leader::Leader, record, walk,
+};
+
+/// A journal in one JetStream stream, which any number of processes may use at the same time.
+///
+/// Readings contain every append that was acknowledged before they began, in any process.
+#[derive(Debug)]
+pub struct NatsJournal {
+    pub(crate) leader: Leader,
+    pub(crate) cache: Cache,
+    pub(crate) max_append: usize,
+    /// This journal, in the ids of its appends.
+    node: NodeId,
+    appends: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl NatsJournal {
+    /// Connects to the servers, and creates the stream unless it exists.
+    ///
+    /// # Errors
+    /// When the servers cannot be reached, refuse the credentials or are too old, or when the existing stream would lose
+    /// data or lacks something. Then it is not changed.
+    pub async fn connect(options: &Options) -> Result<Self, ConnectError> {
+        Ok(Self {
+            leader: connect::connect(options).await?,
+            cache: Cache::default(),
+            max_append: options.max_append,
+            node: NodeId(uuid::Uuid::new_v4().simple().to_string()),
+            appends: AtomicU64::default(),
+            lost: AtomicU64::default(),
+        })
+    }
+
+    /// Returns the names of the stream and its subjects.
+    pub fn names(&self) -> &Names {
+        self.leader.names()
+    }
+
+    /// Returns the node that owns what this journal writes.
+    pub fn node(&self) -> &NodeId {
+        &self.node
+    }
+
+    /// Returns the connection, for other uses of the same servers.
+    pub fn client(&self) -> &async_nats::Client {
+        &self.leader.client
+    }
+
+    /// Deletes the parts of large appends that were never completed and are at least this old. Returns the number of
+    /// appends. [`Journal::drop_ephemeral`] does this, too, for those that are an hour old.
+    ///
+    /// # Errors
+    /// When the storage fails; another call continues.
+    pub async fn sweep(&self, age: std::time::Duration) -> Result<usize, JournalError> {
+        garbage::sweep(self, age).await
+    }
+
+    /// Returns how many times the answer to an append was lost, so that the stream had to show whether it was stored.
+    pub fn lost_answers(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_lost(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns a new append's id.
+    pub(crate) fn next_append(&self) -> String {
+        format!("{}-{}", self.node, self.appends.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Returns the last append of a conversation; `None` if it does not exist. Costs a request.
+    pub(crate) async fn last(&self, id: &ConversationId) -> Result<Option<Last>, JournalError> {
+        let entry = self.leader.last(&self.leader.names().appends(id)).await?;
+        let last = entry.map(|entry| entry.last(id)).transpose()?;
+        Ok(last.filter(|last| !last.label.removes()))
+    }
+
+    /// Costs three requests, and one for each part of a large append.
+    async fn load_last(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
+        let Some(entry) = self.leader.last(&self.leader.names().appends(id)).await? else { return Ok(None) };
+        let label = entry.label(id)?;
+        let Some(mut head) = label.head.clone() else { return Ok(None) };
+        walk::check_last(&self.leader, id, &entry, &label).await?;
+        let turn = match label.wait {
+            None => None,
+            Some(wait) => {
+                let content = entry.content(&self.leader, id, &label).await?;
+                Some(record::turn(&content, wait).map_err(|error| entry.unreadable(id, &error))?)
+            }
+        };
+        self.retitle(id, &label.born, &mut head).await?;
+        let owner = label::node(&label.id);
+        self.cache.put(id, Last { version: entry.sequence, label });
+        Ok(Some(Stored { version: Version(entry.sequence), head, turn, owner }))
+    }
+}
+
+#[async_trait]
+impl Journal for NatsJournal {
+    async fn append(
+        &self,
+        id: &ConversationId,
+        expected: Version,
+        commit: Commit,
+    ) -> Result<Version, JournalError> {
+        self.append_commit(id, expected, commit).await
+    }
+
+    async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
+        self.load_last(id).await
+    }
+
+    async fn chunks(
+        &self,
+        id: &ConversationId,
+        window: Window,
+    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
+        self.read_chunks(id, window).await
+    }
+
+    async fn events(
+        &self,
+        id: &ConversationId,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        self.read_events(id, after, limit).await
+    }
+
+    async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
+        self.read_metrics(id).await
+    }
+
+    async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
+        self.list(page).await
+    }
+
+    async fn rename(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
+        self.set_title(id, title).await
+    }
+
+    async fn remove(&self, id: &ConversationId) -> Result<bool, JournalError> {
+        self.remove_all(id).await
+    }
+
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+        self.remove_ephemeral(idle_since).await
+    }
+
+    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
+        self.list_unsealed(before).await
+    }
+}

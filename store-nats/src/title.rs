@@ -1,0 +1,40 @@
+//! Titles: the last of a conversation's own messages for them counts, so that renaming disturbs no append.
+
+use async_nats::HeaderMap;
+use bytes::Bytes;
+use everturn_orchestrator::{Head, JournalError};
+use everturn_wire::ConversationId;
+
+use crate::{error::damaged, journal::NatsJournal};
+
+/// Header: the first append of the conversation that was renamed.
+const BORN: &str = "Ev-Born";
+
+impl NatsJournal {
+    pub(crate) async fn set_title(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
+        let Some(last) = self.last(id).await? else { return Ok(false) };
+        let subject = self.leader.names().titles(id);
+        let mut headers = HeaderMap::new();
+        headers.insert(BORN, last.label.born.as_str());
+        let sequence = self.leader.store_anyhow(&subject, headers, title.into()).await?;
+        // Only the last one counts. If this fails, the next renaming or removal does it.
+        let _ = self.leader.purge(&subject, Some(sequence)).await;
+        Ok(true)
+    }
+
+    /// Replaces the title if the conversation that began with the append `born` was renamed. Costs a request.
+    pub(crate) async fn retitle(
+        &self,
+        id: &ConversationId,
+        born: &str,
+        head: &mut Head,
+    ) -> Result<(), JournalError> {
+        let Some(entry) = self.leader.last(&self.leader.names().titles(id)).await? else { return Ok(()) };
+        if entry.headers.get(BORN).is_none_or(|of| of.as_str() != born) {
+            return Ok(());
+        }
+        let text = |title: Bytes| String::from_utf8(title.into());
+        head.title = text(entry.payload).map_err(|error| damaged(id, &format!("its title: {error}")))?;
+        Ok(())
+    }
+}

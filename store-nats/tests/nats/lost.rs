@@ -1,0 +1,218 @@
+//! Appends whose answer is lost on the way.
+
+use std::{sync::Arc, time::Duration};
+
+use everturn_orchestrator::{Cursor, Journal, JournalError, Version};
+use everturn_sim::nats::wait_for;
+use everturn_store_nats::{NatsJournal, Options};
+use everturn_wire::ConversationId;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinHandle,
+};
+
+use crate::support::{Server, numbered};
+
+/// What a relay does with its connections.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mode {
+    /// Relays everything.
+    Relay,
+    /// Relays what clients send, and drops the answers.
+    DropAnswers,
+    /// Drops everything.
+    DropAll,
+}
+
+/// A relay to a server. A change of its mode closes its connections, except when it begins to drop something.
+struct Relay {
+    url: String,
+    mode: watch::Sender<Mode>,
+}
+
+impl Relay {
+    async fn to(server: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("nats://{}", listener.local_addr().unwrap());
+        let (mode, modes) = watch::channel(Mode::Relay);
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(server.strip_prefix("nats://").unwrap()).await.unwrap();
+                let ((from_client, to_client), (from_server, to_server)) =
+                    (client.into_split(), server.into_split());
+                tokio::spawn(pump(from_client, to_server, modes.clone(), Mode::DropAll));
+                tokio::spawn(pump(from_server, to_client, modes.clone(), Mode::DropAnswers));
+            }
+        });
+        Self { url, mode }
+    }
+}
+
+/// Relays in one direction, unless the mode drops it. Ends when relaying begins again.
+async fn pump(
+    mut from: tokio::net::tcp::OwnedReadHalf,
+    mut to: tokio::net::tcp::OwnedWriteHalf,
+    mut modes: watch::Receiver<Mode>,
+    drops: Mode,
+) {
+    let (mut bytes, mut has_dropped) = (vec![0; 64 << 10], false);
+    loop {
+        let read = tokio::select! {
+            read = from.read(&mut bytes) => read.unwrap_or(0),
+            _ = modes.changed() => {
+                if has_dropped && *modes.borrow_and_update() == Mode::Relay {
+                    return;
+                }
+                continue;
+            }
+        };
+        let mode = *modes.borrow_and_update();
+        has_dropped |= mode != Mode::Relay;
+        if read == 0 || (has_dropped && mode == Mode::Relay) {
+            return;
+        }
+        if mode != Mode::DropAll && mode != drops && to.write_all(&bytes[..read]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A writer behind a relay, and another that has none.
+struct Two {
+    behind: Arc<NatsJournal>,
+    relay: Relay,
+    other: NatsJournal,
+    _server: Server,
+}
+
+impl Two {
+    async fn new() -> Option<Self> {
+        let server = Server::start("").await?;
+        let direct = server.options();
+        let relay = Relay::to(server.server.url()).await;
+        let mut options = Options::new([relay.url.clone()]);
+        options.prefix.clone_from(&direct.prefix);
+        options.answer_within = Duration::from_millis(300);
+        options.give_up_after = Duration::from_secs(60);
+        let other = NatsJournal::connect(&direct).await.unwrap();
+        let behind = Arc::new(NatsJournal::connect(&options).await.unwrap());
+        Some(Self { behind, relay, other, _server: server })
+    }
+
+    /// Begins an append at this version in this mode.
+    async fn append(
+        &self,
+        mode: Mode,
+        expected: Version,
+        number: u64,
+    ) -> JoinHandle<Result<Version, JournalError>> {
+        // Otherwise it would read the append that it follows, which needs answers, too.
+        self.behind.load(&id()).await.unwrap();
+        self.relay.mode.send_replace(mode);
+        let behind = self.behind.clone();
+        tokio::spawn(async move { behind.append(&id(), expected, numbered(number, "mine")).await })
+    }
+
+    /// Returns the version after this one, as soon as there is one.
+    async fn after(&self, version: Version) -> Version {
+        wait_for("it is stored", async || {
+            let stored = self.other.load(&id()).await.unwrap();
+            stored.map(|stored| stored.version).filter(|stored| *stored > version)
+        })
+        .await
+    }
+
+    async fn texts(&self) -> Vec<String> {
+        let events = self.other.events(&id(), Cursor::default(), 99).await.unwrap();
+        events.iter().map(|event| String::from_utf8(event.json.to_vec()).unwrap()).collect()
+    }
+}
+
+fn id() -> ConversationId {
+    "c".into()
+}
+
+#[tokio::test]
+async fn an_append_that_was_stored_is_told_so() {
+    let Some(two) = Two::new().await else { return };
+    let mut version = Version(0);
+    for number in 1..=3 {
+        let answer = two.append(Mode::DropAnswers, version, number).await;
+        let stored = two.after(version).await;
+        two.relay.mode.send_replace(Mode::Relay);
+        assert_eq!(answer.await.unwrap(), Ok(stored));
+        version = stored;
+    }
+    assert_eq!(two.texts().await, ["mine"; 3]);
+    assert!(two.behind.lost_answers() > 0);
+}
+
+#[tokio::test]
+async fn an_append_that_was_stored_is_told_so_even_if_others_followed() {
+    let Some(two) = Two::new().await else { return };
+    let mut version = Version(0);
+    for number in [1, 3] {
+        let answer = two.append(Mode::DropAnswers, version, number).await;
+        let stored = two.after(version).await;
+        version = two.other.append(&id(), stored, numbered(number + 1, "other")).await.unwrap();
+        two.relay.mode.send_replace(Mode::Relay);
+        assert_eq!(answer.await.unwrap(), Ok(stored));
+    }
+    assert_eq!(two.texts().await, ["mine", "other", "mine", "other"]);
+}
+
+#[tokio::test]
+async fn an_append_that_another_overtook_is_stale() {
+    let Some(two) = Two::new().await else { return };
+    let mut version = Version(0);
+    for number in 1..=2 {
+        let answer = two.append(Mode::DropAll, version, number).await;
+        wait_for("an answer is lost", async || (two.behind.lost_answers() >= number).then_some(())).await;
+        let found = two.other.append(&id(), version, numbered(number, "other")).await.unwrap();
+        two.relay.mode.send_replace(Mode::Relay);
+        let stale = JournalError::Stale { id: id(), expected: version, found };
+        assert_eq!(answer.await.unwrap(), Err(stale));
+        version = found;
+    }
+    assert_eq!(two.texts().await, ["other"; 2]);
+}
+
+#[tokio::test]
+async fn a_lost_append_is_stored_once() {
+    let Some(two) = Two::new().await else { return };
+    let answer = two.append(Mode::DropAll, Version(0), 1).await;
+    wait_for("an answer is lost", async || (two.behind.lost_answers() > 0).then_some(())).await;
+    two.relay.mode.send_replace(Mode::Relay);
+    assert_eq!(answer.await.unwrap(), Ok(two.after(Version(0)).await));
+    assert_eq!(two.texts().await, ["mine"]);
+}
+
+#[tokio::test]
+async fn an_append_that_was_stored_and_removed_does_not_come_back() {
+    let Some(two) = Two::new().await else { return };
+    let answer = two.append(Mode::DropAnswers, Version(0), 1).await;
+    two.after(Version(0)).await;
+    assert!(two.other.remove(&id()).await.unwrap());
+    two.relay.mode.send_replace(Mode::Relay);
+    let stale = JournalError::Stale { id: id(), expected: Version(0), found: Version(0) };
+    assert_eq!(answer.await.unwrap(), Err(stale));
+    assert_eq!(two.texts().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn whoever_gives_up_says_that_it_does_not_know() {
+    let Some(server) = Server::start("").await else { return };
+    let relay = Relay::to(server.server.url()).await;
+    let mut options = Options::new([relay.url.clone()]);
+    options.answer_within = Duration::from_millis(100);
+    options.give_up_after = Duration::from_millis(500);
+    let journal = NatsJournal::connect(&options).await.unwrap();
+    relay.mode.send_replace(Mode::DropAnswers);
+    let error = journal.append(&id(), Version(0), numbered(1, "text")).await.unwrap_err();
+    assert!(matches!(error, JournalError::Unknown(_)), "{error}");
+    assert!(error.to_string().contains("stream EV at 127.0.0.1:"), "{error}");
+    let error = journal.load(&id()).await.unwrap_err();
+    assert!(matches!(error, JournalError::Storage(_)), "{error}");
+}

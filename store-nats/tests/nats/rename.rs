@@ -1,0 +1,37 @@
+//! Titles.
+
+use everturn_orchestrator::{Journal, Page, Version};
+use everturn_store_nats::NatsJournal;
+
+use crate::support::{Server, numbered};
+
+#[tokio::test]
+async fn renaming_does_not_disturb_a_writer() {
+    let Some(server) = Server::start("").await else { return };
+    let options = server.options();
+    let [writer, other] =
+        [NatsJournal::connect(&options).await.unwrap(), NatsJournal::connect(&options).await.unwrap()];
+    let mut version = Version(0);
+    for number in 1..5 {
+        version = writer.append(&"c".into(), version, numbered(number, "text")).await.unwrap();
+        assert!(other.rename(&"c".into(), format!("title\n{number}")).await.unwrap());
+        let stored = writer.load(&"c".into()).await.unwrap().unwrap();
+        assert_eq!((stored.version, stored.head.title), (version, format!("title\n{number}")));
+    }
+    let listed = writer.conversations(Page::default()).await.unwrap();
+    assert_eq!(listed[0].1.title, "title\n4");
+    assert_eq!(server.subjects(&writer, "t.>").await.values().sum::<usize>(), 1, "earlier titles are gone");
+}
+
+#[tokio::test]
+async fn the_first_title_stays_whoever_writes() {
+    let Some(server) = Server::start("").await else { return };
+    let options = server.options();
+    let [first, second] =
+        [NatsJournal::connect(&options).await.unwrap(), NatsJournal::connect(&options).await.unwrap()];
+    let version = first.append(&"c".into(), Version(0), numbered(1, "text")).await.unwrap();
+    let mut commit = numbered(2, "text");
+    commit.head.title = "another".to_owned();
+    second.append(&"c".into(), version, commit).await.unwrap();
+    assert_eq!(second.load(&"c".into()).await.unwrap().unwrap().head.title, "numbers");
+}
