@@ -9,6 +9,7 @@ mod chains;
 mod command;
 mod compaction;
 mod deletion;
+mod end_reason;
 mod figures;
 mod journal;
 mod moving;
