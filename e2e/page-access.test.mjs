@@ -37,6 +37,7 @@ for (const colorScheme of ['light', 'dark']) {
       failed.end('error');
       await on.sealed();
       await on.page.locator('.again').waitFor();
+      await on.page.locator('#list time', { hasText: /^Failed · now$/ }).waitFor({ state: 'attached' });
       for (const fold of await on.page.locator('summary:visible').all()) await fold.click();
       await isClean('an error, and all that can be unfolded');
     });

@@ -84,6 +84,29 @@ test('the list shows the state of each conversation, also of one that is not ope
   await other.context().close();
 });
 
+test('the list says which conversations ended in a failure, until they are tried again', async () => {
+  await say('This one is done', 'Here.');
+  await page.locator('#new').click();
+  await page.locator('#welcome').waitFor();
+  provider.says({ status: 401, body: { error: { message: 'bad key' } } });
+  await send(page, 'This one fails');
+  const failed = (on) => row('This one fails', on).locator('time', { hasText: /^Failed · now$/ }).waitFor();
+  await failed(page);
+  await row('This one fails').locator('[role=img][aria-label=failed]').waitFor();
+  assert.match(await row('This one is done').locator('time').textContent(), /^now$/);
+  const other = await openPage(stage.browser, server.url);
+  await failed(other);
+  await stage.crash();
+  await page.reload();
+  await failed(page);
+  await settled();
+  provider.says('Better.');
+  await page.locator('.again button').click();
+  await shows('Better.');
+  for (const on of [page, other]) await row('This one fails', on).locator('time', { hasText: /^now$/ }).waitFor();
+  await other.context().close();
+});
+
 test('a conversation is deleted in the middle of a wait, after confirmation', async () => {
   await say('Keep me', 'Kept.');
   await say('Delete me');

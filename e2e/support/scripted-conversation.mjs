@@ -18,7 +18,8 @@ export class Conversation {
   get summary() {
     const { id, at, status } = this;
     const title = this.chunks.find(({ role, chunk }) => role === 'user' && chunk.text)?.chunk.text.slice(0, 60) ?? '';
-    return { id, createdAt: at, lastActivityAt: at, title, status, workspaceId: 'default' };
+    const endReason = this.turn ? undefined : this.metrics.at(-1)?.reason;
+    return { id, createdAt: at, lastActivityAt: at, title, status, workspaceId: 'default', endReason };
   }
 
   get status() {

@@ -109,6 +109,7 @@ impl Conversation {
             last_activity_at: now,
             title: String::new(),
             status: ConversationStatus::Idle,
+            end_reason: None,
             model: None,
             end: Cursor::default(),
             last_seq: 0,

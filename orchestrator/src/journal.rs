@@ -16,7 +16,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use everturn_kernel::{Millis, Snapshot, Wait};
-use everturn_wire::{ConversationId, ConversationStatus, StoredChunk, TurnMetrics};
+use everturn_wire::{ConversationId, ConversationStatus, DoneReason, StoredChunk, TurnMetrics};
 
 use crate::Cursor;
 
@@ -116,6 +116,8 @@ pub struct Head {
     pub title: String,
     /// Its status.
     pub status: ConversationStatus,
+    /// Why its last turn ended; `None` if a turn is unsealed, if there was none, or if it is not known.
+    pub end_reason: Option<DoneReason>,
     /// The model of its last turn, as `credential/model`.
     pub model: Option<String>,
     /// The end of its event stream.

@@ -7,7 +7,7 @@ import { ago, later, wait } from './wording.js';
 
 const list = byId('list');
 const search = byId('search');
-const DOTS = { active: 'answering', waiting: 'waiting for the provider', queued: 'needs you', idle: '', closed: 'closed' };
+const DOTS = { active: 'answering', waiting: 'waiting for the provider', queued: 'needs you', idle: '', closed: 'closed', failed: 'failed' };
 /** The status of a conversation whose turn waits only for people. */
 const NEEDS_YOU = 'queued';
 const GATHER_MS = 300;
@@ -84,7 +84,8 @@ export class ConversationList {
   }
 
   statusChanged(id, status) {
-    this.#change(id, { status, ...(status !== 'active' && { waitsUntil: undefined }) });
+    // Why the turn ended is not told with the status, but fetched.
+    this.#change(id, { status, endReason: undefined, ...(status !== 'active' && { waitsUntil: undefined }) });
     this.reload(); // its title and its place may have changed too
   }
 
@@ -134,7 +135,7 @@ export class ConversationList {
   #row(item) {
     const { id, title, status } = item;
     const known = this.#rows.get(id) ?? this.#make(id);
-    const state = isWaiting(item) ? 'waiting' : status;
+    const state = isWaiting(item) ? 'waiting' : hasFailed(item) ? 'failed' : status;
     set(known.name, title || 'Untitled');
     set(known.time, aside(item));
     known.row.classList.toggle('needs-you', status === NEEDS_YOU);
@@ -160,6 +161,9 @@ export class ConversationList {
   }
 }
 
+/** Whether the last turn ended in a failure. */
+const hasFailed = ({ endReason }) => endReason === 'error';
+
 const isWaiting = ({ status, waitsUntil }) => status === 'active' && waitsUntil !== undefined;
 
 function set(node, text) {
@@ -170,6 +174,7 @@ function set(node, text) {
 function aside(item) {
   if (item.status === NEEDS_YOU) return 'Needs you';
   if (item.status === 'active' && !isWaiting(item)) return 'Answering';
+  if (hasFailed(item)) return `Failed · ${ago(item.lastActivityAt)}`;
   if (!isWaiting(item)) return ago(item.lastActivityAt);
   const until = item.waitsUntil - clockAhead;
   const left = until - Date.now();

@@ -73,6 +73,7 @@ mod tests {
             last_activity_at: Millis(0),
             title: String::new(),
             status: ConversationStatus::Idle,
+            end_reason: None,
             model: None,
             end,
             last_seq: 0,

@@ -7,13 +7,14 @@ use std::sync::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, NodeId, Page, Stored, StoredEvent, Unsealed, Version, Window,
-    kernel::Millis,
+    Commit, Cursor, Head, Journal, JournalError, NodeId, Page, Stored, StoredEvent, Unsealed, Version,
+    Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use crate::{
-    ConnectError, Names, Options, cache::Cache, connect, garbage, label, label::Last, leader::Leader, record, walk,
+    ConnectError, Names, Options, cache::Cache, connect, garbage, label, label::Last, leader::Leader, record,
+    walk,
 };
 
 /// A journal in one JetStream stream, which any number of processes may use at the same time.

@@ -1,7 +1,7 @@
 //! The headers of an append: what lists, waits and other writers need without reading its content.
 
 use async_nats::{HeaderMap, HeaderValue, header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE};
-use everturn_orchestrator::{Commit, Head, NodeId, Moment, Wait, kernel::Millis};
+use everturn_orchestrator::{Commit, Head, Moment, NodeId, Wait, kernel::Millis};
 
 use crate::{
     marks::{Mark, Marks, Reach},

@@ -7,7 +7,7 @@ use everturn_orchestrator::{
     Commit, Cursor, Definition, Head, StoredEvent, TurnRecord, Wait,
     kernel::{Millis, Snapshot},
 };
-use everturn_wire::{Chunk, ConversationStatus, StoredChunk, TurnMetrics};
+use everturn_wire::{Chunk, ConversationStatus, DoneReason, StoredChunk, TurnMetrics};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Deserializer;
 
@@ -20,6 +20,8 @@ pub(crate) struct StoredHead {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     title: String,
     status: ConversationStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end_reason: Option<DoneReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     end: u64,
@@ -174,6 +176,7 @@ impl From<&Head> for StoredHead {
             last_activity_at: head.last_activity_at.0,
             title: head.title.clone(),
             status: head.status,
+            end_reason: head.end_reason.clone(),
             model: head.model.clone(),
             end: head.end.value(),
             last_seq: head.last_seq,
@@ -188,6 +191,7 @@ impl From<StoredHead> for Head {
             last_activity_at: Millis(head.last_activity_at),
             title: head.title,
             status: head.status,
+            end_reason: head.end_reason,
             model: head.model,
             end: Cursor::from_value(head.end),
             last_seq: head.last_seq,

@@ -65,10 +65,7 @@ impl NatsJournal {
     }
 
     /// Costs one small message per conversation, about half a second per 100,000. Needs memory for the result only.
-    pub(crate) async fn list_unsealed(
-        &self,
-        before: Millis,
-    ) -> Result<Vec<Unsealed>, JournalError> {
+    pub(crate) async fn list_unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         let mut waiting: HashMap<ConversationId, Unsealed> = HashMap::new();
         let each = |id: ConversationId, entry: &Entry, brief: Brief| {
             let due = brief.wait.filter(|wait| wait.due_at().is_some_and(|at| at < before));

@@ -18,7 +18,7 @@ pub(crate) fn load(connection: &Connection, id: &ConversationId) -> Result<Optio
         format!("SELECT conversation.version, {HEAD}, {TURN} FROM conversation {RUNNING} WHERE id = ?1");
     let stored = |row: &Row<'_>| {
         let Some(head) = record::head(row, 1)? else { return Ok(None) };
-        Ok(Some(Stored { version: Version(count(row, 0)?), head, turn: record::turn(row, 8)?, owner: None }))
+        Ok(Some(Stored { version: Version(count(row, 0)?), head, turn: record::turn(row, 9)?, owner: None }))
     };
     connection.prepare_cached(&sql)?.query_row([id.as_str()], stored).optional().map(Option::flatten)
 }

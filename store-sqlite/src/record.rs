@@ -6,13 +6,14 @@ use everturn_orchestrator::{
     Cursor, Head, Moment, TurnRecord, Wait,
     kernel::{Millis, Snapshot},
 };
-use everturn_wire::{Chunk, ConversationStatus, Role};
+use everturn_wire::{Chunk, ConversationStatus, DoneReason, Role};
 use rusqlite::{Error, Row, types::Type};
 use serde::{Deserialize, Serialize};
 use serde_json::Deserializer;
 
 /// The columns that [`head`] reads, in its order.
-pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq";
+pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq,
+    CASE WHEN end_version = conversation.version THEN end_reason END";
 
 /// The columns that [`turn`] reads, in its order. Those of a waiting turn are in the row of its conversation, those of
 /// a running turn in [`RUNNING`], which must be joined.
@@ -82,6 +83,7 @@ pub(crate) fn head(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Head>
         model: row.get(first + 4)?,
         end: Cursor::from_value(count(row, first + 5)?),
         last_seq: count(row, first + 6)?,
+        end_reason: row.get::<_, Option<String>>(first + 7)?.map(DoneReason::from),
     }))
 }
 

@@ -15,6 +15,14 @@ const MIGRATIONS: [&str; 5] = [
     include_str!("schema/5.sql"),
 ];
 
+/// Columns that were added within the latest format: older versions read and write the file as if they were not there.
+/// The next migration includes them.
+const ADDED: &str = include_str!("schema/added.sql");
+
+/// Gives a file that lacks [`ADDED`] these columns, without values, on this connection only.
+const STAND_IN: &str = "PRAGMA temp_store = memory;
+    CREATE TEMP VIEW conversation AS SELECT *, NULL AS end_reason, NULL AS end_version FROM main.conversation";
+
 /// The latest format.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
@@ -27,14 +35,34 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Op
     for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
         step(connection, version, migration).map_err(|error| OpenError::sqlite(path, &error))?;
     }
-    Ok(())
+    add(connection).map_err(|error| OpenError::sqlite(path, &error))
 }
 
-/// Checks that a database has the latest format, without writing to it.
+fn add(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    if !has_added(&transaction)? {
+        transaction.execute_batch(ADDED)?;
+    }
+    transaction.commit()
+}
+
+fn has_added(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM pragma_table_info('conversation') WHERE name = 'end_version'";
+    Ok(number(connection, sql)? == 1)
+}
+
+/// Checks that a database has the latest format, and prepares to read it without writing to it.
 pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     match format(connection, path)? {
         found if found < KNOWN => Err(OpenError::TooOld { path: path.to_owned(), found, known: KNOWN }),
-        _ => Ok(()),
+        _ => stand_in(connection).map_err(|error| OpenError::sqlite(path, &error)),
+    }
+}
+
+fn stand_in(connection: &Connection) -> rusqlite::Result<()> {
+    match has_added(connection)? {
+        true => Ok(()),
+        false => connection.execute_batch(STAND_IN),
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) struct WriterThread {
     thread: Option<JoinHandle<()>>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly all tasks are appends")]
 enum Task {
     Append(Append),
     /// Work that needs exclusive use of the connection.

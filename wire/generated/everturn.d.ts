@@ -563,6 +563,8 @@ export interface ConversationSummary {
   status: ConversationStatus;
   /** The workspace it belongs to. */
   workspaceId: string;
+  /** Why the last turn ended; absent while a turn runs, if there was none, or if it is not known. */
+  endReason?: DoneReason;
   /** The model or route of its last turn; absent if none was chosen. */
   model?: string;
   /** When the running turn's wait ends, in epoch milliseconds; absent if it is not waiting for a moment in time. */

@@ -41,6 +41,9 @@ pub struct ConversationSummary {
     /// When the running turn's wait ends, in epoch milliseconds; absent if it is not waiting for a moment in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<u64>,
+    /// Why the last turn ended; absent while a turn runs, if there was none, or if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<DoneReason>,
 }
 
 /// Request body of `PATCH /conversations/:id`.

@@ -251,5 +251,6 @@ fn summary(id: ConversationId, head: Head, waits_until: Option<u64>) -> Conversa
         workspace_id: DEFAULT_WORKSPACE.to_owned(),
         model: head.model,
         waits_until,
+        end_reason: head.end_reason,
     }
 }

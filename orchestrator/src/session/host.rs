@@ -126,6 +126,8 @@ impl<'s> TurnHost<'s> {
         if turn.outcome().is_some() {
             self.follow(&mut batch, turn, closing, now);
         }
+        let ended = turn.outcome().filter(|_| self.next.is_none());
+        batch.head.end_reason = ended.map(|outcome| outcome.reason.clone());
         batch
     }
 

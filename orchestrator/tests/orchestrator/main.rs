@@ -10,6 +10,7 @@ mod cluster;
 mod command;
 mod compaction;
 mod deletion;
+mod end_reason;
 mod figures;
 mod journal;
 mod moving;

@@ -10,7 +10,7 @@ use everturn_orchestrator::{
     kernel::{Provider, Request, Retry, Schedule, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::ConversationStatus;
+use everturn_wire::{ConversationStatus, DoneReason};
 use futures_util::stream::BoxStream;
 
 use crate::{
@@ -51,6 +51,7 @@ async fn ends_and_goes_on(world: &World, error: &str, kept: &[&str]) {
     assert_eq!((count("error"), count("done error"), count("done"), count("turn-sealed")), (1, 1, 1, 1));
     watcher.until("status idle").await;
     assert_eq!(world.status().await, ConversationStatus::Idle);
+    assert_eq!(world.end_reason().await, Some(DoneReason::Error));
     assert_eq!(world.history().await[1..], *kept);
     assert!(world.say("again").await.turn().await.contains(&"text-delta fine".to_owned()));
 }

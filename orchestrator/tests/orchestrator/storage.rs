@@ -92,6 +92,8 @@ impl Journal for Storage {
         expected: Version,
         commit: Commit,
     ) -> Result<Version, JournalError> {
+        let is_ended = commit.head.end_reason.is_some();
+        assert!(!is_ended || commit.turn.is_none(), "a turn runs, and yet the last one ended");
         if commit.sealed.is_some() {
             *self.sealed.lock().unwrap() = Some(commit.clone());
         }

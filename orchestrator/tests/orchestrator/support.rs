@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{
-    Builder, Cursor, Error, Frame, Orchestrator, StartTurn, Started, Subscription, Window,
+    Builder, Cursor, Error, Frame, Orchestrator, Page, StartTurn, Started, Subscription, Window,
     kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall},
 };
 use everturn_provider::Cue;
 use everturn_wire::{
-    AgentEvent, Category, Chunk, ConversationId, ConversationStatus, EventBody, Failure, StoredChunk, Value,
+    AgentEvent, Category, Chunk, ConversationId, ConversationStatus, DoneReason, EventBody, Failure,
+    StoredChunk, Value,
 };
 use tokio::time::{Instant, timeout};
 
@@ -63,6 +64,12 @@ impl World {
 
     pub(crate) async fn history(&self) -> Vec<String> {
         self.chunks().await.iter().map(|stored| chunk_line(&stored.chunk)).collect()
+    }
+
+    /// Why its last turn ended, as the list has it.
+    pub(crate) async fn end_reason(&self) -> Option<DoneReason> {
+        let (all, _) = self.orchestrator.conversations(Page::default()).await.unwrap();
+        all.into_iter().find(|listed| listed.id == self.id).unwrap().end_reason
     }
 
     pub(crate) async fn status(&self) -> ConversationStatus {

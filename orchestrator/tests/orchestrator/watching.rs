@@ -36,6 +36,7 @@ async fn left(storage: &Storage, wait: Wait) {
         last_activity_at: Millis(1),
         title: "hi".to_owned(),
         status: ConversationStatus::Active,
+        end_reason: None,
         model: Some("key/model".to_owned()),
         end: Cursor::default(),
         last_seq: 0,

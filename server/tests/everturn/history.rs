@@ -5,8 +5,8 @@ use std::{fs, sync::Arc};
 use everturn_orchestrator::{Commit, Cursor, Head, Journal as _, Version, kernel::Millis};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{
-    Category, Chunk, ConversationStatus, Decider, Decision, ErrorReport, RetryOutcome, Role, StoredChunk,
-    Verdict,
+    Category, Chunk, ConversationStatus, Decider, Decision, DoneReason, ErrorReport, RetryOutcome, Role,
+    StoredChunk, Verdict,
 };
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -15,6 +15,15 @@ use crate::home::{Home, stderr, stdout};
 
 /// Returns a file with one conversation of these chunks.
 async fn kept(chunks: Vec<(Role, Chunk)>) -> Home {
+    ended(chunks, ConversationStatus::Idle, None).await
+}
+
+/// Returns a file with one conversation of these chunks, whose last turn ended for this reason.
+async fn ended(
+    chunks: Vec<(Role, Chunk)>,
+    status: ConversationStatus,
+    end_reason: Option<DoneReason>,
+) -> Home {
     let home = Home::empty();
     let path = home.journal();
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -24,7 +33,8 @@ async fn kept(chunks: Vec<(Role, Chunk)>) -> Home {
         created_at: Millis(0),
         last_activity_at: Millis(0),
         title: "title".to_owned(),
-        status: ConversationStatus::Idle,
+        status,
+        end_reason,
         model: None,
         end: Cursor::default(),
         last_seq,
@@ -121,4 +131,23 @@ async fn an_error_is_shown_with_its_attempts_and_long_results_in_full_on_demand(
     );
     let full = said(&home, &["show", "c", "--full"]).await;
     assert!(full.ends_with(&format!("\n    line 12{end}")), "{full}");
+}
+
+#[tokio::test]
+async fn the_list_says_which_conversations_ended_in_a_failure() {
+    let cases = [
+        (ConversationStatus::Idle, Some(DoneReason::Error), "failed", Some("error")),
+        (ConversationStatus::Closed, Some(DoneReason::Error), "failed, closed", Some("error")),
+        (ConversationStatus::Idle, Some(DoneReason::Aborted), "idle", Some("aborted")),
+        (ConversationStatus::Idle, None, "idle", None),
+    ];
+    for (status, reason, word, on_the_wire) in cases {
+        let home = ended(vec![text("x".to_owned())], status, reason).await;
+        let listed = said(&home, &["list"]).await;
+        let row: Vec<&str> =
+            listed.lines().nth(1).unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
+        assert_eq!((row[2], row[3]), (word, "title"), "{listed}");
+        let listed: Value = serde_json::from_str(&said(&home, &["list", "--json"]).await).unwrap();
+        assert_eq!(listed[0]["endReason"].as_str(), on_the_wire, "{listed}");
+    }
 }

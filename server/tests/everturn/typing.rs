@@ -281,6 +281,7 @@ async fn a_prefix_is_searched_for_in_all_pages_of_conversations() {
         last_activity_at: Millis(at),
         title: String::new(),
         status: ConversationStatus::Idle,
+        end_reason: None,
         model: None,
         end: Cursor::default(),
         last_seq: 0,

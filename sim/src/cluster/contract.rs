@@ -28,6 +28,7 @@ fn commit(text: &str, end: u64) -> Commit {
         last_activity_at: Millis(end),
         title: text.to_owned(),
         status: ConversationStatus::Idle,
+        end_reason: None,
         model: None,
         end: Cursor::from_value(end),
         last_seq: 0,

@@ -1,7 +1,7 @@
 //! Queries over all conversations.
 
 use everturn_orchestrator::{Commit, Head, Journal, ListCursor, Page, Version, Wait, kernel::Millis};
-use everturn_wire::{Chunk, Role};
+use everturn_wire::{Chunk, DoneReason, Role};
 
 use super::sample::{
     add, chunk, chunks, commit, event, events, figures, head, id, load, moment, turn, until,
@@ -47,7 +47,8 @@ async fn listed(journal: &dyn Journal) -> Vec<(String, u64)> {
 }
 
 pub(super) async fn renames_for_good(journal: &dyn Journal) {
-    let titled = |title: &str| Head { title: title.to_owned(), ..head(10) };
+    let titled =
+        |title: &str| Head { title: title.to_owned(), end_reason: Some(DoneReason::Error), ..head(10) };
     let title = async || load(journal, &id("c")).await.head.title;
     assert!(!journal.rename(&id("c"), "x".to_owned()).await.expect("it answers"), "there is none");
     let made = add(journal, &id("c"), Version(0), Commit::new(titled(""))).await;
@@ -55,6 +56,7 @@ pub(super) async fn renames_for_good(journal: &dyn Journal) {
     assert_eq!(title().await, "first");
     assert!(journal.rename(&id("c"), "renamed".to_owned()).await.expect("it is renamed"));
     assert_eq!(title().await, "renamed");
+    assert_eq!(load(journal, &id("c")).await.head.end_reason, Some(DoneReason::Error), "it is as it was");
     // The writer continues with the title and version that it knows.
     add(journal, &id("c"), last, Commit::new(titled("first"))).await;
     assert_eq!(title().await, "renamed");

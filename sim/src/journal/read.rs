@@ -1,8 +1,8 @@
 //! Reading: written data is returned, whole and in part.
 
-use everturn_orchestrator::{Commit, Cursor, Head, Journal, Take, Version, Window, kernel::Millis};
+use everturn_orchestrator::{Commit, Cursor, Head, Journal, Page, Take, Version, Window, kernel::Millis};
 use everturn_wire::{
-    Chunk, ConversationId, ConversationStatus, Echo, Role, StepId, TurnMetrics, Usage, Value,
+    Chunk, ConversationId, ConversationStatus, DoneReason, Echo, Role, StepId, TurnMetrics, Usage, Value,
 };
 
 use super::sample::{add, chunk, chunks, commit, event, events, figures, id, load, metrics};
@@ -46,23 +46,27 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
     let first = Commit { chunks: given.clone(), ..commit(0) };
     let mut version = add(journal, &id, Version(0), first).await;
     assert_eq!(chunks(journal, &id).await, given);
-    for status in [
-        ConversationStatus::Active,
-        ConversationStatus::Queued,
-        ConversationStatus::Idle,
-        ConversationStatus::Closed,
+    for (status, end_reason) in [
+        (ConversationStatus::Active, None),
+        (ConversationStatus::Idle, Some(DoneReason::Error)),
+        (ConversationStatus::Queued, None),
+        (ConversationStatus::Idle, Some(DoneReason::Other(text.clone()))),
+        (ConversationStatus::Closed, Some(DoneReason::Stop)),
     ] {
         let head = Head {
             created_at: Millis(1_700_000_000_000),
             last_activity_at: Millis((1 << 53) - 1),
             title: text.clone(),
             status,
+            end_reason,
             model: Some("key/model".to_owned()),
             end: Cursor::from_value((1 << 53) - 1),
             last_seq: 7,
         };
         version = add(journal, &id, version, Commit::new(head.clone())).await;
         assert_eq!(load(journal, &id).await.head, head);
+        let listed = journal.conversations(Page::default()).await.expect("listing succeeds");
+        assert_eq!(listed, [(id.clone(), head)]);
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn head(last_activity_at: u64) -> Head {
         last_activity_at: Millis(last_activity_at),
         title: String::new(),
         status: ConversationStatus::Idle,
+        end_reason: None,
         model: None,
         end: Cursor::from_value(0),
         last_seq: 0,

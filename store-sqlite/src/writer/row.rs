@@ -1,7 +1,7 @@
 //! Updates the row of a conversation in one statement, as each statement costs about as much as an insert.
 
 use everturn_orchestrator::{Head, TurnRecord, Version, Wait};
-use everturn_wire::ConversationId;
+use everturn_wire::{ConversationId, DoneReason};
 use rusqlite::{Connection, Result, Statement, ToSql, params};
 
 use super::left::Left;
@@ -9,13 +9,13 @@ use crate::record::{integer, status_code, to_json};
 
 const UPDATE: &str =
     "UPDATE conversation SET version = ?, created_at = ?, last_activity_at = ?, title = coalesce(nullif(title, ''), ?),
-    status = ?, model = ?, ends = ?, last_seq = ?, turn = ?, wake_at = ?, wait_ms = ?, for_person = ?, turn_begins = ?,
+    status = ?, model = ?, ends = ?, last_seq = ?, end_reason = ?, end_version = ?, turn = ?, wake_at = ?, wait_ms = ?, for_person = ?, turn_begins = ?,
     turn_seq = ?, definition = ? WHERE key = ?";
 
 const INSERT: &str =
     "INSERT INTO conversation (version, created_at, last_activity_at, title, status, model, ends,
-    last_seq, turn, wake_at, wait_ms, for_person, turn_begins, turn_seq, definition, id)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    last_seq, end_reason, end_version, turn, wake_at, wait_ms, for_person, turn_begins, turn_seq, definition, id)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 /// The new values of a conversation's row.
 pub(super) struct Row<'a> {
@@ -47,6 +47,7 @@ impl Row<'_> {
         let mut bind = Bind { to: &mut statement, last: 0 };
         bind.value(integer(self.version.0))?;
         bind.head(self.head)?;
+        bind.end(self.head.end_reason.as_ref(), self.version)?;
         bind.turn(self.turn)?;
         bind.value(row)?;
         statement.raw_execute().map(drop)
@@ -88,6 +89,12 @@ impl Bind<'_, '_> {
         self.value(&head.model)?;
         self.value(integer(head.end.value()))?;
         self.value(integer(head.last_seq))
+    }
+
+    /// Binds why the last turn ended and the version that this was written with; nulls if it is not known.
+    fn end(&mut self, reason: Option<&DoneReason>, version: Version) -> Result<()> {
+        self.value(reason.map(DoneReason::as_str))?;
+        self.value(reason.map(|_| integer(version.0)))
     }
 
     /// Binds a waiting turn; nulls for any other.

@@ -1,11 +1,12 @@
 //! A file of an older format has all it had.
 
 use everturn_orchestrator::{
-    Cursor, Definition, Journal as _, Moment, Page, TurnRecord, Unsealed, Version, Wait, Window,
+    Commit, Cursor, Definition, Head, Journal as _, Moment, Page, TurnRecord, Unsealed, Version, Wait,
+    Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
-use everturn_store_sqlite::{Retention, SqliteJournal};
-use everturn_wire::{Chunk, ConversationId, Role, TurnId, TurnMetrics};
+use everturn_store_sqlite::{Retention, SqliteArchive, SqliteJournal};
+use everturn_wire::{Chunk, ConversationId, DoneReason, Role, TurnId, TurnMetrics};
 use rusqlite::{Connection, params};
 
 use super::support::{append, head};
@@ -125,4 +126,65 @@ async fn a_file_of_the_fourth_format_has_all_it_had_and_goes_on() {
     assert_eq!(journal.compact(all).await.unwrap(), 2);
     let left = journal.events(&id, Cursor::default(), 9).await.unwrap();
     assert_eq!(left.iter().map(|event| event.end.value()).collect::<Vec<_>>(), [3, 4]);
+}
+
+/// The reason why the last turn of `c` ended, as the journal's list, its head and a reader of the file have it.
+async fn reasons(journal: &SqliteJournal, path: &std::path::Path) -> [Option<DoneReason>; 3] {
+    let id = ConversationId::from("c");
+    let listed = journal.conversations(Page::default()).await.unwrap().remove(0).1;
+    let loaded = journal.load(&id).await.unwrap().unwrap().head;
+    let archived = SqliteArchive::open(path).unwrap().conversations().unwrap().remove(0).1;
+    [listed, loaded, archived].map(|head| head.end_reason)
+}
+
+#[tokio::test]
+async fn how_a_turn_ended_is_unknown_where_an_older_version_wrote_and_known_again_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let (id, failed) =
+        (ConversationId::from("c"), || Head { end_reason: Some(DoneReason::Error), ..head(3) });
+    let journal = SqliteJournal::open(&path).unwrap();
+    journal.append(&id, Version(0), Commit::new(failed())).await.unwrap();
+    assert_eq!(reasons(&journal, &path).await, [const { Some(DoneReason::Error) }; 3]);
+    drop(journal);
+
+    // An older version seals another turn: it neither knows these columns nor minds them.
+    let file = Connection::open(&path).unwrap();
+    let of_old = "UPDATE conversation SET version = version + 1, created_at = 1, last_activity_at = 3, title = 'numbers',
+        status = 2, model = NULL, ends = 3, last_seq = 3";
+    file.execute(of_old, []).unwrap();
+    drop(file);
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert_eq!(reasons(&journal, &path).await, [const { None }; 3]);
+    journal.append(&id, Version(2), Commit::new(failed())).await.unwrap();
+    assert_eq!(reasons(&journal, &path).await, [const { Some(DoneReason::Error) }; 3]);
+}
+
+#[tokio::test]
+async fn a_file_that_lacks_how_turns_ended_is_listed_without_being_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let id = ConversationId::from("c");
+    let journal = SqliteJournal::open(&path).unwrap();
+    append(&journal, &id, 1).await.unwrap();
+    drop(journal);
+    let file = Connection::open(&path).unwrap();
+    file.execute_batch(
+        "ALTER TABLE conversation DROP COLUMN end_reason; ALTER TABLE conversation DROP COLUMN end_version",
+    )
+    .unwrap();
+    drop(file);
+    let before = std::fs::read(&path).unwrap();
+    let archive = SqliteArchive::open(&path).unwrap();
+    assert_eq!(archive.conversations().unwrap(), [(id.clone(), head(1))]);
+    assert_eq!(archive.load(&id).unwrap().unwrap().head, head(1));
+    assert_eq!(archive.chunks(&id, Window::default()).unwrap().len(), 1);
+    assert_eq!(archive.events(&id, Cursor::default(), 9).unwrap().len(), 1);
+    drop(archive);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    let journal = SqliteJournal::open(&path).unwrap();
+    let failed = Head { end_reason: Some(DoneReason::Error), ..head(2) };
+    journal.append(&id, Version(1), Commit::new(failed)).await.unwrap();
+    assert_eq!(reasons(&journal, &path).await, [const { Some(DoneReason::Error) }; 3]);
 }

@@ -13,6 +13,7 @@ pub(crate) fn head(number: u64) -> Head {
         last_activity_at: Millis(number),
         title: "numbers".to_owned(),
         status: ConversationStatus::Idle,
+        end_reason: None,
         model: None,
         end: Cursor::from_value(number),
         last_seq: number,

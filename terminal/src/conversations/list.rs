@@ -9,7 +9,9 @@ use everturn_console::{
 };
 use everturn_orchestrator::{Head, TurnRecord};
 use everturn_store_sqlite::SqliteArchive;
-use everturn_wire::{ConversationId, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE, RetryState};
+use everturn_wire::{
+    ConversationId, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE, DoneReason, RetryState,
+};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -66,6 +68,7 @@ impl Listed {
             workspace_id: DEFAULT_WORKSPACE.to_owned(),
             model: None,
             waits_until: None,
+            end_reason: head.end_reason.clone(),
         };
         let retry = turn.and_then(pending::wait);
         Ok(Self { summary, model: head.model.clone(), latest_seq: head.last_seq, retry })
@@ -107,7 +110,7 @@ fn table(
             id: id.to_string(),
             when: calendar.brief(head.last_activity_at.0),
             is_busy: status.is_some(),
-            status: status.unwrap_or_else(|| status_word(head.status).to_owned()),
+            status: status.unwrap_or_else(|| status_word(head).to_owned()),
             title: wording::one_line(&head.title, LONGEST),
         })
     });
@@ -148,8 +151,11 @@ fn print(rows: &[Row], rest: usize, printer: &mut Printer<impl Write>) -> Result
     Ok(())
 }
 
-fn status_word(status: ConversationStatus) -> &'static str {
-    match status {
+fn status_word(head: &Head) -> &'static str {
+    let failed = head.end_reason == Some(DoneReason::Error);
+    match head.status {
+        ConversationStatus::Idle if failed => "failed",
+        ConversationStatus::Closed if failed => "failed, closed",
         // The turn counts as begun once anything of it is saved.
         ConversationStatus::Active => "unfinished",
         ConversationStatus::Queued => "queued",

@@ -83,6 +83,7 @@ mod tests {
             last_activity_at: Millis(0),
             title: String::new(),
             status: ConversationStatus::Idle,
+            end_reason: None,
             model: None,
             end: Cursor::default(),
             last_seq: 0,

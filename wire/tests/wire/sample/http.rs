@@ -82,20 +82,24 @@ pub(crate) fn conversation() -> [Family; 5] {
         workspace_id: "default".into(),
         model: None,
         waits_until: None,
+        end_reason: None,
     };
     let waiting = ConversationSummary {
         model: Some("route/main".into()),
         waits_until: Some(1_790_000_060_000),
         status: ConversationStatus::Active,
+        // In practice, only one of them is present.
+        end_reason: Some(DoneReason::Stop),
         ..summary.clone()
     };
+    let failed = ConversationSummary { end_reason: Some(DoneReason::Error), ..summary.clone() };
     let chunk = StoredChunk { seq: 9, role: Role::Assistant, chunk: text("Hello").into(), supersedes: None };
     let windows = [
         HistoryWindow { chunks: vec![], latest_seq: 8, more: None, turns: None },
         HistoryWindow { chunks: vec![chunk], latest_seq: 9, more: Some(true), turns: Some(turns()) },
     ];
     [
-        Family::new("ConversationList", &[vec![], vec![summary, waiting]]),
+        Family::new("ConversationList", &[vec![], vec![summary, waiting, failed]]),
         Family::new("HistoryWindow", &windows),
         Family::new("ConversationState", &states()),
         Family::new(
