@@ -52,9 +52,9 @@ pub trait LiveBus: Send + Sync + 'static {
 /// What a follower of a conversation receives.
 #[derive(Clone, Debug)]
 pub enum LiveEvent {
-    /// An append, after it was acknowledged or shortly before. Published by the journal, also to the node that wrote it.
+    /// An append of another node. Published by the journal, shortly before or after it is acknowledged.
     Appended(Appended),
-    /// Streamed text that no append contains yet.
+    /// Text streamed by another node that no append contains yet.
     Streamed(Streamed),
     /// Something was lost: read the journal.
     Missed,
@@ -84,7 +84,7 @@ pub struct Streamed {
     pub events: Vec<StoredEvent>,
 }
 
-/// Carries commands to the node that drives a turn. Payloads are opaque JSON of at most 2 MiB.
+/// Carries commands to the node that drives a turn. Payloads are opaque JSON of at most 64 MiB.
 #[async_trait]
 pub trait CommandBus: Send + Sync + 'static {
     /// Sends a request to a node and waits for its reply.

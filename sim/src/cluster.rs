@@ -175,15 +175,14 @@ impl Shared {
 }
 
 impl State {
-    /// Sends an event to the followers of a conversation, as far as the noise lets it.
-    fn publish(&mut self, id: &ConversationId, from: Option<&NodeId>, event: &LiveEvent) {
+    /// Sends an event to the followers of a conversation at other nodes, as far as the noise lets it.
+    fn publish(&mut self, id: &ConversationId, from: &NodeId, event: &LiveEvent) {
         let Self { followers, cut_off, noise, random, .. } = self;
         let Some(followers) = followers.get_mut(id) else { return };
         let mut happens = |chance: f64| random.f64() < chance;
         followers.retain_mut(|follower| {
-            let reaches =
-                !cut_off.contains(&follower.node) && from.is_none_or(|from| !cut_off.contains(from));
-            if !reaches || happens(noise.lost) {
+            let is_cut_off = cut_off.contains(&follower.node) || cut_off.contains(from);
+            if follower.node == *from || is_cut_off || happens(noise.lost) {
                 return !follower.sender.is_closed();
             }
             if happens(noise.late) && follower.late.is_none() {

@@ -14,6 +14,7 @@
 mod append;
 mod batch;
 mod cache;
+mod cluster;
 mod connect;
 mod entry;
 mod error;

@@ -39,6 +39,16 @@ impl Names {
         format!("{}.live.{}", self.prefix, token(id))
     }
 
+    /// Returns the subject on which a node publishes streamed text of a conversation; node `*` = any.
+    pub(crate) fn text(&self, node: &str, id: &ConversationId) -> String {
+        format!("{}.text.{node}.{}", self.prefix, token(id))
+    }
+
+    /// Returns the subject of requests to a node.
+    pub(crate) fn node(&self, node: &str) -> String {
+        format!("{}.node.{node}", self.prefix)
+    }
+
     /// Returns the pattern that maps [`Self::all_appends`] to [`Self::live`].
     pub(crate) fn all_live(&self) -> String {
         format!("{}.live.{{{{wildcard(1)}}}}", self.prefix)

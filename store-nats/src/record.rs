@@ -79,7 +79,6 @@ pub(crate) enum Unreadable {
 
 /// Returns the content of a commit.
 pub(crate) fn write(commit: &Commit) -> Result<Vec<u8>, serde_json::Error> {
-    let place = |event: &StoredEvent| (event.start.value(), event.end.value(), event.json.len());
     let turn = commit.turn.as_deref().map(|turn| WrittenTurn {
         snapshot: &turn.snapshot,
         from: turn.from.value(),
@@ -148,6 +147,55 @@ pub(crate) fn events(content: &Bytes) -> Result<Vec<StoredEvent>, Unreadable> {
         Some(StoredEvent { start: Cursor::from_value(start), end: Cursor::from_value(end), json })
     };
     only.events.into_iter().map(event).collect::<Option<_>>().ok_or(Unreadable::Short)
+}
+
+/// Returns the commit with this content. `head` and `wait` are in its headers.
+pub(crate) fn commit(content: &Bytes, head: Head, wait: Option<Wait>) -> Result<Commit, Unreadable> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Only {
+        sealed: Option<TurnMetrics>,
+        sealed_events: Option<usize>,
+    }
+    let Only { sealed, sealed_events } = first_line::<Only>(content)?.0;
+    let mut events = events(content)?;
+    let next_events = events.split_off(sealed_events.unwrap_or(events.len()).min(events.len()));
+    Ok(Commit {
+        head,
+        turn: wait.map(|wait| turn(content, wait)).transpose()?.map(Box::new),
+        chunks: chunks(content)?,
+        events,
+        sealed: sealed.map(Box::new),
+        next_events,
+    })
+}
+
+/// Returns streamed text that follows version `base`: one line of JSON, then the events' bytes.
+pub(crate) fn write_text(base: u64, events: &[StoredEvent]) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Text {
+        base: u64,
+        events: Vec<Place>,
+    }
+    let mut content =
+        Vec::with_capacity(64 + events.iter().map(|event| event.json.len() + 16).sum::<usize>());
+    serde_json::to_writer(&mut content, &Text { base, events: events.iter().map(place).collect() })?;
+    content.push(b'\n');
+    events.iter().for_each(|event| content.extend_from_slice(&event.json));
+    Ok(content)
+}
+
+/// Reads what [`write_text`] wrote.
+pub(crate) fn text(content: &Bytes) -> Result<(u64, Vec<StoredEvent>), Unreadable> {
+    #[derive(Deserialize)]
+    struct Only {
+        base: u64,
+    }
+    Ok((first_line::<Only>(content)?.0.base, events(content)?))
+}
+
+fn place(event: &StoredEvent) -> Place {
+    (event.start.value(), event.end.value(), event.json.len())
 }
 
 /// Returns the figures of the turn that an append seals.

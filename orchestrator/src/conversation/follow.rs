@@ -22,6 +22,9 @@ use crate::{
 /// Interval at which a follower reads the journal although it has heard nothing: an event may have been lost.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
+/// When a follower reads the journal for the first time after it has begun: an event may have been on its way past it.
+const LOOK_FIRST: Duration = Duration::from_secs(1);
+
 /// How long the owner of a turn may take to send the text that a late follower lacks.
 const TAIL_WITHIN: Duration = Duration::from_secs(1);
 
@@ -214,12 +217,16 @@ struct Following {
 impl Following {
     async fn run(mut self, mut live: BoxStream<'static, LiveEvent>, clock: Arc<dyn Clock>) {
         self.fetch_tail().await;
+        let mut look_in = LOOK_FIRST;
         loop {
             let event = tokio::select! {
                 // Fixed order, so that simulations can be replayed.
                 biased;
                 event = live.next() => event,
-                () = clock.sleep(LOOK_AGAIN) => Some(LiveEvent::Missed),
+                () = clock.sleep(look_in) => {
+                    look_in = LOOK_AGAIN;
+                    Some(LiveEvent::Missed)
+                }
             };
             let Some(conversation) = self.conversation.upgrade() else { return };
             match event {

@@ -39,7 +39,7 @@ impl Journal for NodeJournal {
                     owner: self.node.clone(),
                     commit: Box::new(commit),
                 };
-                state.publish(id, None, &LiveEvent::Appended(event));
+                state.publish(id, &self.node, &LiveEvent::Appended(event));
                 let unknown = state.noise.unknown;
                 if state.random.f64() < unknown {
                     state.appends.unknown += 1;
@@ -98,7 +98,7 @@ impl Journal for NodeJournal {
         let mut state = self.shared.lock();
         let removed = self.shared.journal.remove(id).now_or_never().expect("memory does not wait");
         state.owners.remove(id);
-        state.publish(id, None, &LiveEvent::Removed);
+        state.publish(id, &self.node, &LiveEvent::Removed);
         removed
     }
 

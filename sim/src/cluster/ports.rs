@@ -29,7 +29,7 @@ fn stream<T: Send + 'static>(receiver: mpsc::UnboundedReceiver<T>) -> BoxStream<
 #[async_trait]
 impl LiveBus for NodePorts {
     fn stream(&self, id: &ConversationId, streamed: Streamed) {
-        self.shared.lock().publish(id, Some(&self.node), &LiveEvent::Streamed(streamed));
+        self.shared.lock().publish(id, &self.node, &LiveEvent::Streamed(streamed));
     }
 
     async fn follow(&self, id: &ConversationId) -> Result<BoxStream<'static, LiveEvent>, JournalError> {

@@ -8,6 +8,7 @@ mod large;
 mod long;
 mod lost;
 mod name;
+mod ports;
 mod refuse;
 mod remove;
 mod rename;

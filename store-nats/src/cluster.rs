@@ -1,0 +1,38 @@
+//! What nodes tell each other, over the same connection as the journal.
+
+mod commands;
+mod live;
+mod members;
+mod parts;
+
+use std::sync::Arc;
+
+use everturn_orchestrator::Cluster;
+
+use crate::{ConnectError, NatsJournal};
+use commands::NatsCommands;
+use live::NatsLive;
+use members::NatsMembers;
+
+impl NatsJournal {
+    /// Returns the ports of this journal's node, for [`Builder::cluster`](everturn_orchestrator::Builder::cluster). `name` is
+    /// shown to people.
+    ///
+    /// # Errors
+    /// When the bucket with the members cannot be created.
+    pub async fn cluster(&self, name: &str) -> Result<Cluster, ConnectError> {
+        let (names, node) = (self.names().clone(), self.node().clone());
+        Ok(Cluster {
+            live: Arc::new(NatsLive::new(
+                self.client().clone(),
+                names.clone(),
+                node.clone(),
+                self.leader.clone(),
+            )),
+            commands: Arc::new(NatsCommands::new(self.client().clone(), names, node.clone())),
+            members: Arc::new(NatsMembers::new(&self.leader, node.clone()).await?),
+            node,
+            name: name.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Membership: a key for each node in a bucket that forgets keys that are not renewed.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{
+    kv::{Config, Store},
+    stream::StorageType,
+};
+use async_trait::async_trait;
+use everturn_orchestrator::{JournalError, Member, Membership, NodeId};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+
+use crate::{
+    ConnectError,
+    error::{Place, failed},
+    leader::Leader,
+};
+
+/// How long a lease lasts after its last renewal. Longer than an election of the servers (4 to 9 s), during which nobody
+/// can renew.
+const LEASE: Duration = Duration::from_secs(15);
+
+pub(super) struct NatsMembers {
+    bucket: Store,
+    node: NodeId,
+    place: Place,
+}
+
+impl NatsMembers {
+    pub(super) async fn new(leader: &Leader, node: NodeId) -> Result<Self, ConnectError> {
+        let place = leader.place.clone();
+        let failed =
+            |error: &dyn std::fmt::Display| ConnectError::JetStream(place.clone(), error.to_string());
+        let name = format!("{}_NODES", leader.names().stream());
+        let bucket = match leader.context.get_key_value(&name).await {
+            Ok(bucket) => bucket,
+            Err(_) => {
+                let info = leader.stream.get_info().await.map_err(|error| failed(&error))?;
+                let replicas = info.config.num_replicas;
+                let config = Config {
+                    bucket: name,
+                    description: "The nodes of Everturn that are alive".to_owned(),
+                    history: 1,
+                    max_age: LEASE,
+                    // Nodes renew their leases anyway.
+                    storage: StorageType::Memory,
+                    num_replicas: replicas,
+                    ..Config::default()
+                };
+                leader.context.create_key_value(config).await.map_err(|error| failed(&error))?
+            }
+        };
+        Ok(Self { bucket, node, place })
+    }
+
+    fn failed(&self, error: &dyn std::fmt::Display) -> JournalError {
+        failed(&self.place, &format!("the members: {error}"))
+    }
+}
+
+#[async_trait]
+impl Membership for NatsMembers {
+    async fn renew(&self, member: &Member) -> Result<(), JournalError> {
+        // Cannot fail: string keys and finite numbers only.
+        let json = serde_json::to_vec(member).unwrap_or_default();
+        self.bucket.put(&self.node.0, json.into()).await.map(drop).map_err(|error| self.failed(&error))
+    }
+
+    async fn leave(&self) -> Result<(), JournalError> {
+        self.bucket.delete(&self.node.0).await.map_err(|error| self.failed(&error))
+    }
+
+    async fn members(&self) -> Result<Vec<Member>, JournalError> {
+        let keys = self.bucket.keys().await.map_err(|error| self.failed(&error))?;
+        let mut keys: Vec<String> = keys.try_collect().await.map_err(|error| self.failed(&error))?;
+        keys.sort();
+        let members = futures_util::stream::iter(keys).then(|key| self.bucket.get(key));
+        let members: Vec<_> = members.try_collect().await.map_err(|error| self.failed(&error))?;
+        // One that a newer version wrote in another form is not known here.
+        Ok(members.into_iter().flatten().filter_map(|json| serde_json::from_slice(&json).ok()).collect())
+    }
+}
