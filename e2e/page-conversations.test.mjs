@@ -149,10 +149,16 @@ test('a conversation is exported as JSON and as Markdown', async () => {
     '# What is **two** and two?\n\n## You\n\nWhat is **two** and two?\n\n## Assistant\n\nIt is `4`.\n\n```js\n2 + 2\n```\n',
   );
   const json = await exported('Export as JSON');
-  assert.equal(json.name, 'What-is-two-and-two.json');
-  const { conversation, chunks, turns } = JSON.parse(json.text);
-  assert.equal(conversation.id, id());
+  assert.equal(json.name, 'What-is-two-and-two.jsonl');
+  const [conversation, ...chunks] = json.text.trimEnd().split('\n').map(JSON.parse);
+  assert.deepEqual([conversation.id, conversation.model], [id(), 'sim/one']);
   assert.deepEqual(chunks.map(({ seq, role }) => [seq, role]), [[1, 'user'], [2, 'assistant']]);
-  assert.equal(turns[0].model, 'sim/one');
+  await pick('What is', 'Rename');
+  await page.locator('.ask input').fill('Wie viel ist größer?');
+  await page.keyboard.press('Enter');
+  await row('Wie viel').waitFor();
+  const coming = page.waitForEvent('download');
+  await pick('Wie viel', 'Export as JSON');
+  assert.equal((await coming).suggestedFilename(), 'Wie-viel-ist-größer.jsonl');
   assert.deepEqual(page.wrongs, []);
 });

@@ -7,6 +7,7 @@ mod command;
 mod delete;
 mod elsewhere;
 mod end;
+mod export;
 mod query;
 mod request_key;
 mod resume;
@@ -28,6 +29,7 @@ use crate::{
 };
 pub use again::RetryTurn;
 pub use command::MAX_MESSAGE;
+pub use export::Export;
 use waker::Waker;
 
 /// Runs conversations. Cheap to clone; all clones are the same orchestrator.

@@ -22,7 +22,10 @@ use crate::{
 const MOST_ATTEMPTS: usize = 500;
 
 /// Selects the conversations: users', or with `hidden=true` those of reviewers.
-fn of<'o>(orchestrator: &'o Orchestrator, parameters: &Parameters) -> Result<&'o Orchestrator, Refusal> {
+pub(super) fn of<'o>(
+    orchestrator: &'o Orchestrator,
+    parameters: &Parameters,
+) -> Result<&'o Orchestrator, Refusal> {
     match parameters.flag("hidden")? {
         Some(true) => orchestrator.hidden().ok_or_else(|| {
             Refusal::bad("there are no hidden conversations: no model reviews tool calls here")

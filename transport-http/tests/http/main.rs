@@ -11,6 +11,7 @@ mod client;
 mod connection;
 mod control;
 mod document;
+mod export;
 mod guard;
 mod history;
 mod limit;

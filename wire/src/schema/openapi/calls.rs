@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 44] = [
+pub(super) const CALLS: [Call; 45] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -41,6 +41,14 @@ pub(super) const CALLS: [Call; 44] = [
         "Delete the conversation permanently. A running turn is stopped first, with the usual events.",
         "Stopped",
     ),
+    Call {
+        name: "GET /conversations/{id}/export",
+        id: "exportConversation",
+        summary: "Download the whole conversation as a file. A running turn is exported as far as it is saved, and not waited for: the first JSON line has its `status`, and Markdown ends with a note.",
+        parameters: &["id", "format", "hidden"],
+        takes: None,
+        answer: Answer::Export,
+    },
     of_conversation(
         "GET /conversations/{id}/status",
         "readStatus",
