@@ -57,7 +57,7 @@ test('a conversation is renamed, found by its title, and keeps it', async () => 
   await page.waitForFunction(() => document.querySelectorAll('#list .name').length === 1);
   assert.deepEqual(await titles(), ['The great gale']);
   await page.locator('#search').fill('nothing like it');
-  await page.locator('#list .none', { hasText: 'No matching titles' }).waitFor();
+  await page.locator('#list .none', { hasText: 'No title or message has this' }).waitFor();
   await page.locator('#search').fill('');
   await row('The great gale').locator('a').click();
   await shows('It passed.');
@@ -69,6 +69,27 @@ test('a conversation is renamed, found by its title, and keeps it', async () => 
   await page.reload();
   await row('The great gale').waitFor();
   assert.deepEqual(page.wrongs.filter((wrong) => !/WebSocket|ERR_CONNECTION/.test(wrong)), []);
+});
+
+test('conversations are found by their messages', async () => {
+  await say('One', 'The harvest is in.');
+  await say('Two', 'The storm passed.');
+  await page.locator('#search').fill('HARVEST the');
+  await page.locator('#list .none', { hasText: 'Searching titles and messages' }).waitFor();
+  await page.locator('#list .none', { hasText: 'All titles and messages were searched' }).waitFor();
+  assert.deepEqual(await titles(), ['One']);
+  await row('One').locator('a').click();
+  await shows('The harvest is in.');
+  await page.locator('#search').fill('two');
+  await row('Two').waitFor();
+  await row('One').waitFor({ state: 'detached' });
+  await page.locator('#search').fill('the');
+  await page.waitForFunction(() => document.querySelectorAll('#list .name').length === 2);
+  assert.deepEqual(await titles(), ['Two', 'One']);
+  await page.locator('#search').fill('');
+  await page.locator('#list .none').waitFor({ state: 'detached' });
+  assert.deepEqual(await titles(), ['Two', 'One']);
+  assert.deepEqual(page.wrongs, []);
 });
 
 test('the list shows the state of each conversation, also of one that is not open', async () => {

@@ -12,6 +12,7 @@ mod query;
 mod request_key;
 mod resume;
 mod retry_settings;
+mod search;
 mod start;
 mod waker;
 
@@ -30,6 +31,7 @@ use crate::{
 pub use again::RetryTurn;
 pub use command::MAX_MESSAGE;
 pub use export::Export;
+pub use search::SearchCursor;
 use waker::Waker;
 
 /// Runs conversations. Cheap to clone; all clones are the same orchestrator.

@@ -67,6 +67,13 @@ export const getTargets = () => get('targets');
 /** The tools offered to models, and the servers that provide them. */
 export const getTools = () => get('tools');
 export const getConversations = () => get('conversations');
+/** A page of the conversations in whose title or messages all words occur, and the `next` page: undefined at the end. */
+export async function searchConversations(words, next = `conversations?search=${encodeURIComponent(words)}`) {
+  const response = await answered('GET', next);
+  const link = /^<\/([^>]+)>; rel="next"$/.exec(response.headers.get('link'));
+  return { found: await response.json(), next: link?.[1] };
+}
+
 export const getStatus = (id) => get(`${conversation(id)}/status`);
 
 const retry = (id) => (id === undefined ? 'retry' : `${conversation(id)}/retry`);

@@ -8,6 +8,7 @@ use everturn_wire::{Chunk, ExportLine, StoredChunk};
 use futures_util::stream::{self, Stream};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::query::percent_encoded;
 use markdown::Markdown;
 
 /// Maximum length of a file name without its extension, in characters.
@@ -52,15 +53,8 @@ pub(crate) fn file_name(title: &str, format: Format) -> String {
         return format!("attachment; filename=\"{name}.{extension}\"");
     }
     // RFC 6266: the plain name is for clients that do not know the other one.
-    let encoded: String = name.bytes().map(percent_encoded).collect();
+    let encoded = percent_encoded(name);
     format!("attachment; filename=\"conversation.{extension}\"; filename*=UTF-8''{encoded}.{extension}")
-}
-
-fn percent_encoded(byte: u8) -> String {
-    match byte {
-        b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    }
 }
 
 /// An export being sent. The client sets the pace: a window is read only when there is room for it.

@@ -20,6 +20,7 @@ mod refusal;
 mod report;
 mod request;
 mod retry_settings;
+mod search;
 mod stream;
 
 #[path = "../../../transport-ws/tests/socket/peer.rs"]

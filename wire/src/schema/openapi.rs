@@ -224,8 +224,13 @@ fn parameters() -> Value {
         },
         "before": {
             "name": "before", "in": "query",
-            "description": "Only those after this place in the list: `<lastActivityAt>-<id>` of the last one seen.",
+            "description": "Only those after this place in the list: `<lastActivityAt>-<id>` of the last one seen. In a search, where the last request stopped, as its `Link` header says.",
             "schema": { "type": "string" },
+        },
+        "search": {
+            "name": "search", "in": "query",
+            "description": "Only those that have all of these words, as parts of words, in the title or in one message. Upper and lower case are the same.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 200 },
         },
         "extensions": {
             "name": "extensions", "in": "query", "description": "Whether to be sent extension events too.",
