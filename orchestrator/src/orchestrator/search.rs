@@ -13,8 +13,7 @@ const CHUNKS: usize = 10_000;
 /// Size of the chunks, in bytes of their JSON, after which a request reads no further. One larger chunk may be the last.
 const BYTES: usize = 4 << 20;
 
-/// Maximum number of conversations, and of chunks of one, that are read at a time.
-const AT_ONCE: usize = 64;
+/// Maximum number of chunks that are read at a time, and their size.
 const CHUNKS_AT_ONCE: usize = 256;
 const BYTES_AT_ONCE: usize = 256 << 10;
 
@@ -72,7 +71,8 @@ impl Orchestrator {
         }
         let mut last = after.map(|after| after.at);
         let next = 'next: loop {
-            let page = Page { after: last.clone(), limit: Some(AT_ONCE) };
+            // One more than can be read, to know whether others follow.
+            let page = Page { after: last.clone(), limit: Some(budget.conversations + 1) };
             let listed = journal.conversations(page).await?;
             if listed.is_empty() {
                 break None;
