@@ -60,6 +60,10 @@ for (const colorScheme of ['light', 'dark']) {
     await on.page.locator('#conversation-menu button', { hasText: 'Delete' }).click();
     await isClean('delete');
     await on.page.keyboard.press('Escape');
+    await on.page.locator('#search').fill('Explain');
+    await on.page.locator('#list .none', { hasText: 'All titles and messages' }).waitFor();
+    await isClean('search');
+    await on.page.locator('#search').fill('');
     await on.page.locator('#help').click();
     await isClean('shortcuts');
     await on.page.keyboard.press('Escape');

@@ -57,7 +57,7 @@ test('a conversation is renamed, found by its title, and keeps it', async () => 
   await page.waitForFunction(() => document.querySelectorAll('#list .name').length === 1);
   assert.deepEqual(await titles(), ['The great gale']);
   await page.locator('#search').fill('nothing like it');
-  await page.locator('#list .none', { hasText: 'No matching titles' }).waitFor();
+  await page.locator('#list .none', { hasText: 'No title or message has this' }).waitFor();
   await page.locator('#search').fill('');
   await row('The great gale').locator('a').click();
   await shows('It passed.');
@@ -69,6 +69,27 @@ test('a conversation is renamed, found by its title, and keeps it', async () => 
   await page.reload();
   await row('The great gale').waitFor();
   assert.deepEqual(page.wrongs.filter((wrong) => !/WebSocket|ERR_CONNECTION/.test(wrong)), []);
+});
+
+test('conversations are found by their messages', async () => {
+  await say('One', 'The harvest is in.');
+  await say('Two', 'The storm passed.');
+  await page.locator('#search').fill('HARVEST the');
+  await page.locator('#list .none', { hasText: 'Searching titles and messages' }).waitFor();
+  await page.locator('#list .none', { hasText: 'All titles and messages were searched' }).waitFor();
+  assert.deepEqual(await titles(), ['One']);
+  await row('One').locator('a').click();
+  await shows('The harvest is in.');
+  await page.locator('#search').fill('two');
+  await row('Two').waitFor();
+  await row('One').waitFor({ state: 'detached' });
+  await page.locator('#search').fill('the');
+  await page.waitForFunction(() => document.querySelectorAll('#list .name').length === 2);
+  assert.deepEqual(await titles(), ['Two', 'One']);
+  await page.locator('#search').fill('');
+  await page.locator('#list .none').waitFor({ state: 'detached' });
+  assert.deepEqual(await titles(), ['Two', 'One']);
+  assert.deepEqual(page.wrongs, []);
 });
 
 test('the list shows the state of each conversation, also of one that is not open', async () => {
@@ -149,10 +170,16 @@ test('a conversation is exported as JSON and as Markdown', async () => {
     '# What is **two** and two?\n\n## You\n\nWhat is **two** and two?\n\n## Assistant\n\nIt is `4`.\n\n```js\n2 + 2\n```\n',
   );
   const json = await exported('Export as JSON');
-  assert.equal(json.name, 'What-is-two-and-two.json');
-  const { conversation, chunks, turns } = JSON.parse(json.text);
-  assert.equal(conversation.id, id());
+  assert.equal(json.name, 'What-is-two-and-two.jsonl');
+  const [conversation, ...chunks] = json.text.trimEnd().split('\n').map(JSON.parse);
+  assert.deepEqual([conversation.id, conversation.model], [id(), 'sim/one']);
   assert.deepEqual(chunks.map(({ seq, role }) => [seq, role]), [[1, 'user'], [2, 'assistant']]);
-  assert.equal(turns[0].model, 'sim/one');
+  await pick('What is', 'Rename');
+  await page.locator('.ask input').fill('Wie viel ist größer?');
+  await page.keyboard.press('Enter');
+  await row('Wie viel').waitFor();
+  const coming = page.waitForEvent('download');
+  await pick('Wie viel', 'Export as JSON');
+  assert.equal((await coming).suggestedFilename(), 'Wie-viel-ist-größer.jsonl');
   assert.deepEqual(page.wrongs, []);
 });

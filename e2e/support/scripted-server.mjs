@@ -90,7 +90,9 @@ export class ScriptedServer {
     if (pathname === '/tools') return reply(200, this.tools);
     if (pathname === '/targets') return reply(200, { targets: this.targets });
     if (pathname === '/conversations') {
-      const all = [...this.conversations.values()].map((each) => each.summary);
+      const word = searchParams.get('search') ?? '';
+      const has = ({ chunks }) => chunks.some(({ chunk }) => chunk.text?.includes(word)) || word === '';
+      const all = [...this.conversations.values()].filter(has).map((each) => each.summary);
       return reply(200, all.sort((a, b) => b.lastActivityAt - a.lastActivityAt));
     }
     const turn = /^\/conversations\/([^/]+)\/turns\/([^/]+)$/.exec(pathname);

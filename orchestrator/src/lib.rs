@@ -60,7 +60,7 @@ pub use journal::{
     RequestScope, Room, Stored, StoredEvent, Take, TurnRecord, Unsealed, Version, Window,
 };
 pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};
-pub use orchestrator::{MAX_MESSAGE, Orchestrator, RetryTurn, StartTurn, Started};
+pub use orchestrator::{Export, MAX_MESSAGE, Orchestrator, RetryTurn, SearchCursor, StartTurn, Started};
 pub use report::check as check_report;
 pub use reviewer::{ReviewRequest, Reviewer};
 pub use schedule::{Exponential, Patient};

@@ -7,10 +7,12 @@ mod command;
 mod delete;
 mod elsewhere;
 mod end;
+mod export;
 mod query;
 mod request_key;
 mod resume;
 mod retry_settings;
+mod search;
 mod start;
 mod waker;
 
@@ -28,6 +30,8 @@ use crate::{
 };
 pub use again::RetryTurn;
 pub use command::MAX_MESSAGE;
+pub use export::Export;
+pub use search::SearchCursor;
 use waker::Waker;
 
 /// Runs conversations. Cheap to clone; all clones are the same orchestrator.

@@ -17,8 +17,14 @@ const PATIENCE_MS = 15_000;
 
 const get = (path) => call('GET', path);
 
-/** The JSON response of a call. Asks for the token if the server requires one. `body`: the request body. */
+/** The JSON response of a call. `body`: the request body. */
 async function call(method, path, body) {
+  const response = await answered(method, path, body);
+  return response.json().catch(() => ({}));
+}
+
+/** The successful response of a call. Asks for the token if the server requires one. */
+async function answered(method, path, body) {
   const sent = headers();
   const type = body && { 'content-type': 'application/json' };
   // A pressed button must not stay disabled for ever.
@@ -28,11 +34,11 @@ async function call(method, path, body) {
   noteClock(response);
   if (response.status === 401) {
     await ask(sent.authorization);
-    return call(method, path, body);
+    return answered(method, path, body);
   }
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new ApiError(response.status, answer.error ?? `The server answered ${response.status}.`);
-  return answer;
+  if (response.ok) return response;
+  const { error } = await response.json().catch(() => ({}));
+  throw new ApiError(response.status, error ?? `The server answered ${response.status}.`);
 }
 
 function noteClock(response) {
@@ -61,6 +67,13 @@ export const getTargets = () => get('targets');
 /** The tools offered to models, and the servers that provide them. */
 export const getTools = () => get('tools');
 export const getConversations = () => get('conversations');
+/** A page of the conversations in whose title or messages all words occur, and the `next` page: undefined at the end. */
+export async function searchConversations(words, next = `conversations?search=${encodeURIComponent(words)}`) {
+  const response = await answered('GET', next);
+  const link = /^<\/([^>]+)>; rel="next"$/.exec(response.headers.get('link'));
+  return { found: await response.json(), next: link?.[1] };
+}
+
 export const getStatus = (id) => get(`${conversation(id)}/status`);
 
 const retry = (id) => (id === undefined ? 'retry' : `${conversation(id)}/retry`);
@@ -73,8 +86,12 @@ export const setRetrySettings = (id, change) => call('PATCH', retry(id), change)
 export const renameConversation = (id, title) => call('PATCH', conversation(id), { title });
 export const deleteConversation = (id) => call('DELETE', conversation(id));
 
-/** The oldest chunks after that one; `more` if others follow. */
-export const getChunksAfter = (id, seq) => get(`${conversation(id)}?sinceSeq=${seq}`);
+/** A conversation as a file with its name. Fails if it is deleted meanwhile. */
+export async function getExport(id, format) {
+  const response = await answered('GET', `${conversation(id)}/export?format=${format}`);
+  const [, plain, encoded] = /filename="([^"]+)"(?:; filename\*=UTF-8''(.+))?/.exec(response.headers.get('content-disposition'));
+  return { name: encoded ? decodeURIComponent(encoded) : plain, file: await response.blob() };
+}
 
 /** The newest `limit` chunks, before `beforeSeq` if given. */
 export function getHistory(id, limit, beforeSeq) {

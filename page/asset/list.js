@@ -1,12 +1,13 @@
-// The list of conversations: their status, a search in their titles, and a menu for each.
+// The list of conversations: their status, a search in their titles and messages, and a menu for each.
 import { clockAhead, getConversations } from './api.js';
 import { byId, element } from './element.js';
 import { perFrame } from './frame.js';
 import { opensMenu } from './menu.js';
+import { Search } from './search.js';
 import { ago, later, wait } from './wording.js';
 
 const list = byId('list');
-const search = byId('search');
+const searchBox = byId('search');
 const DOTS = { active: 'answering', waiting: 'waiting for the provider', queued: 'needs you', idle: '', closed: 'closed', failed: 'failed' };
 /** The status of a conversation whose turn waits only for people. */
 const NEEDS_YOU = 'queued';
@@ -18,19 +19,32 @@ const LONG_MS = 3_600_000;
 /** Maximum number of conversations listed. */
 const MOST = 500;
 
+/** What the end of the list says of a search that has found so many. */
+const SCOPES = {
+  idle: () => '',
+  running: () => 'Searching titles and messages…',
+  all: (found) => (found === 0 ? 'No title or message has this' : 'All titles and messages were searched'),
+  part: () => 'Older messages were not searched',
+  failed: () => 'Only titles were searched: no answer from the server',
+};
+
 export class ConversationList {
   #items = null; // as long as they were never fetched
   #current = null;
   #timer = 0;
   #again = 0;
   #rows = new Map(); // by id: the parts of a row
+  #search = new Search(() => this.#render());
   #render = perFrame(() => this.#show());
 
   /** `onLoad()` is called after each fetch. `actions`: the menu entries. */
   constructor({ onLoad, actions }) {
     this.onLoad = onLoad;
     this.actions = actions;
-    search.addEventListener('input', () => this.#render());
+    searchBox.addEventListener('input', () => {
+      this.#search.for(searchBox.value);
+      this.#render();
+    });
     // Relative times and waits must be updated.
     setInterval(() => this.#items?.some(isWaiting) && this.#render(), 1000);
     setInterval(() => this.#render(), 60_000);
@@ -59,7 +73,8 @@ export class ConversationList {
 
   /** What is known about a conversation. */
   find(id) {
-    return this.#items?.find((item) => item.id === id);
+    const isIt = (item) => item.id === id;
+    return this.#items?.find(isIt) ?? this.#search.found.find(isIt);
   }
 
   titleOf(id) {
@@ -100,6 +115,7 @@ export class ConversationList {
 
   deleted(id) {
     this.#items = this.#items?.filter((item) => item.id !== id) ?? null;
+    this.#search.found = this.#search.found.filter((item) => item.id !== id);
     this.#rows.delete(id);
     this.#render();
   }
@@ -110,21 +126,29 @@ export class ConversationList {
     this.#render();
   }
 
+  /** The conversations to show: with the words in the title at once, in messages as they are found. */
   #matching() {
-    const words = search.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+    const words = searchBox.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+    const items = this.#items ?? [];
+    if (words.length === 0) return items.slice(0, MOST);
+    const known = new Map(items.map((item) => [item.id, item]));
     const has = ({ title }) => words.every((word) => title.toLocaleLowerCase().includes(word));
-    return (this.#items ?? []).filter(has).slice(0, MOST);
+    const matching = new Map(items.filter(has).map((item) => [item.id, item]));
+    // An entry that is also in the list is kept up to date there.
+    for (const item of this.#search.found) matching.set(item.id, known.get(item.id) ?? item);
+    return [...matching.values()].sort((a, b) => b.lastActivityAt - a.lastActivityAt).slice(0, MOST);
   }
 
   #show() {
     if (!this.#items) return;
     const shown = this.#matching();
     const rows = shown.map((item) => this.#row(item));
-    const isSearch = search.value.trim() !== '';
+    const isSearch = searchBox.value.trim() !== '';
     const more = isSearch ? 0 : this.#items.length - rows.length;
-    if (rows.length === 0) rows.push(element('li', { className: 'none' }, isSearch ? 'No matching titles' : 'No conversations yet'));
+    const note = isSearch ? SCOPES[this.#search.scope](rows.length) : rows.length === 0 ? 'No conversations yet' : '';
+    if (note) rows.push(element('li', { className: 'none' }, note));
     if (more > 0) rows.push(element('li', { className: 'none' }, `and ${more} older conversations`));
-    search.parentElement.hidden = this.#items.length === 0;
+    searchBox.parentElement.hidden = this.#items.length === 0;
     // Moves only changed rows, so that the focus stays where it is.
     rows.forEach((row, index) => {
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);

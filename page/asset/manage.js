@@ -10,7 +10,7 @@ const LONGEST_TITLE = 200;
 export const actions = ({ onRenamed, onDeleted }) => [
   ['Rename…', (conversation) => tell(rename(conversation, onRenamed))],
   ['Export as Markdown', (conversation) => tell(download(conversation, 'markdown'))],
-  ['Export as JSON', (conversation) => tell(download(conversation, 'json'))],
+  ['Export as JSON', (conversation) => tell(download(conversation, 'jsonl'))],
   ['Delete…', (conversation) => tell(remove(conversation, onDeleted))],
 ];
 

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod conversations;
+mod health;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use everturn_terminal::Running;
 use crate::config::Flags;
 
 pub(crate) use conversations::Conversations;
+pub(crate) use health::Health;
 
 /// LLM agent turns that survive transient provider failures.
 ///
@@ -78,7 +80,7 @@ pub(crate) enum Command {
     /// says of a failure can be explained, too: a traceback, a line of a log.
     Explain(Explain),
     /// Check that a server answers, e.g. as the health check of a container; exits with 1 if it does not
-    Health(Running),
+    Health(Health),
     /// Print completions for a shell, e.g. for ~/.bashrc: source <(everturn completions bash)
     Completions {
         /// The shell

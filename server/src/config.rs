@@ -15,7 +15,7 @@ mod route;
 
 use std::{
     collections::BTreeSet,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -100,8 +100,7 @@ impl Config {
         let path = Self::path(flags, environment);
         let file = Self::read(path.as_deref())?;
         let secret_files = secret_files(path.as_deref(), &file);
-        let listen = flags.listen.clone().or_else(|| environment.get("EVERTURN_LISTEN"));
-        let listen = listen.or(file.server.listen);
+        let listen = given_listen(flags, environment).or(file.server.listen);
         let listen = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
         let token = flags.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
         let token = token.as_deref().and_then(Hidden::new);
@@ -164,6 +163,28 @@ impl Config {
     pub(crate) fn data(flags: &Flags, environment: &Environment<'_>) -> Result<PathBuf> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
         data(flags, environment, file.server.data)?.context("conversations in memory end with their server")
+    }
+
+    /// Returns only the URL at which a server with this configuration can be reached from this machine.
+    pub(crate) fn own_url(flags: &Flags, environment: &Environment<'_>) -> Result<String> {
+        let listen = match given_listen(flags, environment) {
+            // The file is not needed.
+            Some(listen) => Some(listen),
+            None => Self::read(Self::path(flags, environment).as_deref())?.server.listen,
+        };
+        let mut address = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
+        if address.port() == 0 {
+            bail!(
+                "the server listens on any free port (0): name it with --server, e.g. --server http://{DEFAULT_LISTEN}"
+            );
+        }
+        if address.ip().is_unspecified() {
+            address.set_ip(match address {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        Ok(format!("http://{address}"))
     }
 
     /// Returns only the retry settings.
@@ -312,6 +333,11 @@ fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let is_secret = is_secret || mcp::has_secrets(&file.mcp);
     let of_servers = mcp::secret_files(&file.mcp).map(PathBuf::from);
     path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).chain(of_servers).collect()
+}
+
+/// Returns the listen address of the command line, else of the environment.
+fn given_listen(flags: &Flags, environment: &Environment<'_>) -> Option<String> {
+    flags.listen.clone().or_else(|| environment.get("EVERTURN_LISTEN"))
 }
 
 /// Parses `HOST:PORT`, where the host is an IP address or `localhost`, or only a port.

@@ -74,6 +74,7 @@ async fn run(command: Command) -> Result<ExitCode> {
             everturn_terminal::tools(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
         }
         Command::Health(args) => {
+            let args = args.running(&environment)?;
             everturn_terminal::health(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
         }
         Command::Completions { shell } => manual::completions(shell),

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     CallLimits, Metrics, ag_ui, ai_sdk,
-    call::{chat, control, document, query, retry_settings},
+    call::{chat, control, document, export, query, retry_settings},
     openai,
     refusal::Refusal,
 };
@@ -54,6 +54,7 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
         .route("/chat", post(chat::send))
         .route("/conversations", get(query::conversations))
         .route("/conversations/{id}", get(query::history).patch(control::rename).delete(control::remove))
+        .route("/conversations/{id}/export", get(export::export))
         .route("/conversations/{id}/status", get(query::status))
         .route("/conversations/{id}/metrics", get(query::metrics))
         .route("/conversations/{id}/turns/{turnId}", get(query::turn))

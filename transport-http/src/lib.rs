@@ -19,6 +19,7 @@ mod call;
 mod chat_client;
 mod connection;
 mod events;
+mod export;
 mod guard;
 mod limits;
 mod metrics;

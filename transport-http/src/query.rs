@@ -56,3 +56,12 @@ impl Parameters {
         self.text(name)?.map(read).transpose()
     }
 }
+
+/// Encodes a text for a query or an extended header value.
+pub(crate) fn percent_encoded(text: &str) -> String {
+    let encoded = |byte| match byte {
+        b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encoded).collect()
+}

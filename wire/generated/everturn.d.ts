@@ -409,6 +409,8 @@ export interface ChunkLine {
   role: Role;
   /** The chunk. */
   chunk: Chunk;
+  /** The first `seq` that it supersedes: chunks from there up to this one are no longer sent to models. */
+  supersedes?: number;
 }
 
 /** A frame from client to server. Parse untrusted frames with [`Command::parse`], which bounds the memory used. */
@@ -497,10 +499,12 @@ export interface ConversationLine {
   lastActivityAt: number;
   /** The beginning of its first message. */
   title: string;
-  /** Its status. */
+  /** Its status. While a turn runs or waits, its chunks follow as far as they are saved. */
   status: ConversationStatus;
   /** The `seq` of its last chunk, which is also the number of chunks; 0 = none. */
   latestSeq: number;
+  /** Why its last turn ended; absent while a turn runs, if there was none, or if it is not known. */
+  endReason?: DoneReason;
   /** The model of its last turn, as `provider/model`. */
   model?: string;
 }

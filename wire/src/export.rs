@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Chunk, ConversationId, ConversationStatus, Role};
+use crate::{Chunk, ConversationId, ConversationStatus, DoneReason, Role};
 
 /// One line of an export. Each conversation precedes its chunks, which are ordered by `seq`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,11 +21,14 @@ pub enum ExportLine {
         last_activity_at: u64,
         /// The beginning of its first message.
         title: String,
-        /// Its status.
+        /// Its status. While a turn runs or waits, its chunks follow as far as they are saved.
         status: ConversationStatus,
         /// The model of its last turn, as `provider/model`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// Why its last turn ended; absent while a turn runs, if there was none, or if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end_reason: Option<DoneReason>,
         /// The `seq` of its last chunk, which is also the number of chunks; 0 = none.
         latest_seq: u64,
     },
@@ -39,5 +42,8 @@ pub enum ExportLine {
         role: Role,
         /// The chunk.
         chunk: Chunk,
+        /// The first `seq` that it supersedes: chunks from there up to this one are no longer sent to models.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        supersedes: Option<u64>,
     },
 }

@@ -183,13 +183,18 @@ impl Orchestrator {
         let last = all.last().filter(|_| is_cut);
         let next =
             last.map(|(id, head)| ListCursor { last_activity_at: head.last_activity_at, id: id.clone() });
+        Ok((self.summaries(all), next))
+    }
+
+    /// Completes entries of the list with what the journal does not have.
+    pub(super) fn summaries(&self, all: Vec<(ConversationId, Head)>) -> Vec<ConversationSummary> {
         let active = all.iter().filter(|(_, head)| head.status == ConversationStatus::Active);
         let waits = self.waits(active.map(|(id, _)| id));
         let list = all.into_iter().map(|(id, head)| {
             let waits_until = waits.get(&id).copied();
             summary(id, head, waits_until)
         });
-        Ok((list.collect(), next))
+        list.collect()
     }
 
     /// Returns when the waits of these conversations' running turns end, in epoch milliseconds. Omits those that do not

@@ -78,3 +78,40 @@ async fn health_is_an_exit_code() {
     let gone = home.run(&["health", "--server", &closed.base_url()]).await;
     assert_eq!((gone.status.code(), stdout(&gone).as_str()), (Some(1), ""));
 }
+
+#[tokio::test]
+async fn health_asks_where_serve_would_listen() {
+    let home = Home::empty();
+    let server = home.serve().await;
+    let (_, port) = server.url.rsplit_once(':').unwrap();
+    let closed = ClosedPort::reserve().unwrap();
+    let closed = closed.base_url().trim_start_matches("http://").to_owned();
+    let file = |listen: &str| Home::with(&format!("[server]\nlisten = \"{listen}\""));
+    let here = format!("127.0.0.1:{port}");
+    // What the file says, what the environment says, and whether the server is found.
+    let cases = [
+        (file(&here), None, true),
+        (file(&closed), None, false),
+        (file(&closed), Some(here.clone()), true),
+        (file(&here), Some(closed.clone()), false),
+        (Home::empty(), Some(port.to_owned()), true),
+        (Home::empty(), Some(format!("localhost:{port}")), true),
+        (Home::empty(), Some(format!("0.0.0.0:{port}")), true),
+        // The address of the environment needs no file.
+        (Home::with("[server"), Some(here.clone()), true),
+    ];
+    for (home, variable, is_found) in cases {
+        let mut command = home.command(&["health"]);
+        command.envs(variable.iter().map(|listen| ("EVERTURN_LISTEN", listen)));
+        let output = command.output().await.unwrap();
+        assert_eq!(output.status.success(), is_found, "{variable:?}: {}", stderr(&output));
+        let output = command.args(["--server", &server.url]).output().await.unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let named = file(&here);
+    let config = named.path().join("everturn/config.toml");
+    let output = home.run(&["health", "--config", config.to_str().unwrap()]).await;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let unknown = file("127.0.0.1:0").run(&["health"]).await;
+    assert!(stderr(&unknown).contains("any free port (0): name it with --server"), "{}", stderr(&unknown));
+}

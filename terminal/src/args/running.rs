@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Arguments of the commands that ask a running server: `targets`, `tools` and `health`.
+/// Arguments of the commands that ask a running server: `targets` and `tools`. `health` has its own default for `server`.
 #[derive(Args, Debug)]
 pub struct Running {
     /// The running server

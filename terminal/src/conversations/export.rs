@@ -86,6 +86,7 @@ fn conversation(id: &ConversationId, head: &Head) -> ExportLine {
         title: head.title.clone(),
         status: head.status,
         model: head.model.clone(),
+        end_reason: head.end_reason.clone(),
         latest_seq: head.last_seq,
     }
 }
@@ -96,6 +97,7 @@ fn chunk(id: &ConversationId, stored: &StoredChunk) -> ExportLine {
         seq: stored.seq,
         role: stored.role,
         chunk: Chunk::clone(&stored.chunk),
+        supersedes: stored.supersedes,
     }
 }
 

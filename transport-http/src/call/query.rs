@@ -14,15 +14,21 @@ use everturn_wire::{
 use crate::{
     api::Api,
     path::{Conversation, Turn},
-    query::Parameters,
+    query::{Parameters, percent_encoded},
     refusal::Refusal,
 };
 
 /// Maximum number of failed attempts in a response: about 400 kB.
 const MOST_ATTEMPTS: usize = 500;
 
+/// Maximum length of a searched text, in characters.
+const MOST_SEARCHED: usize = 200;
+
 /// Selects the conversations: users', or with `hidden=true` those of reviewers.
-fn of<'o>(orchestrator: &'o Orchestrator, parameters: &Parameters) -> Result<&'o Orchestrator, Refusal> {
+pub(super) fn of<'o>(
+    orchestrator: &'o Orchestrator,
+    parameters: &Parameters,
+) -> Result<&'o Orchestrator, Refusal> {
     match parameters.flag("hidden")? {
         Some(true) => orchestrator.hidden().ok_or_else(|| {
             Refusal::bad("there are no hidden conversations: no model reviews tool calls here")
@@ -31,23 +37,45 @@ fn of<'o>(orchestrator: &'o Orchestrator, parameters: &Parameters) -> Result<&'o
     }
 }
 
-/// `GET /conversations`: a page of conversations, with the next page in the `Link` header.
+/// `GET /conversations`: a page of conversations, or of those found, with the next page in the `Link` header.
 pub(crate) async fn conversations(
     State(api): State<Api>,
     parameters: Parameters,
 ) -> Result<(HeaderMap, Answer<ConversationList>), Refusal> {
     let most = api.limits.list.max(1);
     let limit = parameters.number("limit")?.unwrap_or(most).min(most);
-    let after = parameters.text("before")?.map(str::parse).transpose().map_err(Error::BadCursor)?;
     let orchestrator = of(&api.orchestrator, &parameters)?;
-    let (list, next) = orchestrator.conversations(Page { after, limit: Some(limit) }).await?;
+    let before = parameters.text("before")?;
+    let (list, next, search) = match parameters.text("search")? {
+        Some(text) => {
+            check_search(text)?;
+            let after = before.map(str::parse).transpose().map_err(Error::BadCursor)?;
+            let (list, next) = orchestrator.search(text, after, limit).await?;
+            (list, next.map(|next| next.to_string()), format!("&search={}", percent_encoded(text)))
+        }
+        None => {
+            let after = before.map(str::parse).transpose().map_err(Error::BadCursor)?;
+            let (list, next) = orchestrator.conversations(Page { after, limit: Some(limit) }).await?;
+            (list, next.map(|next| next.to_string()), String::new())
+        }
+    };
     let mut headers = HeaderMap::new();
     if let Some(next) = next {
         let hidden = if parameters.flag("hidden")? == Some(true) { "&hidden=true" } else { "" };
-        let link = format!(r#"</conversations?limit={limit}&before={next}{hidden}>; rel="next""#);
+        let link = format!(r#"</conversations?limit={limit}&before={next}{search}{hidden}>; rel="next""#);
         headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
     }
     Ok((headers, Answer(list)))
+}
+
+fn check_search(text: &str) -> Result<(), Refusal> {
+    let length = text.chars().count();
+    match text.trim().is_empty() || length > MOST_SEARCHED {
+        true => Err(Refusal::bad(format!(
+            "search must be 1 to {MOST_SEARCHED} characters that are not all blank, not {length}"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// `GET /conversations/{id}`

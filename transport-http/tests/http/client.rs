@@ -67,6 +67,18 @@ impl Answer {
         String::from_utf8(self.unread).unwrap()
     }
 
+    /// Returns the body up to its end, or to where it is cut off, and whether it is.
+    pub(crate) async fn rest(mut self) -> (String, bool) {
+        let is_cut_off = loop {
+            match self.body.next().await {
+                Some(Ok(bytes)) => self.unread.extend(bytes),
+                Some(Err(_)) => break true,
+                None => break false,
+            }
+        };
+        (String::from_utf8_lossy(&self.unread).into_owned(), is_cut_off)
+    }
+
     pub(crate) async fn json(self) -> Value {
         assert_eq!(self.header("content-type"), "application/json");
         serde_json::from_str(&self.text().await).unwrap()

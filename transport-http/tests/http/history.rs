@@ -79,7 +79,7 @@ async fn conversations_are_listed_with_their_figures() {
     conversation(&mut world).await;
     let expected = json!([{
         "id": "c", "createdAt": 1000, "lastActivityAt": 1000, "title": "question 1", "status": "idle",
-        "workspaceId": "default", "model": "test/small",
+        "workspaceId": "default", "model": "test/small", "endReason": "stop",
     }]);
     assert_eq!(get(world.address, "/conversations").await.json().await, expected);
     let status = get(world.address, "/conversations/c/status").await.json().await;

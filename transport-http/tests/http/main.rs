@@ -11,6 +11,7 @@ mod client;
 mod connection;
 mod control;
 mod document;
+mod export;
 mod guard;
 mod history;
 mod limit;
@@ -19,6 +20,7 @@ mod refusal;
 mod report;
 mod request;
 mod retry_settings;
+mod search;
 mod stream;
 
 #[path = "../../../transport-ws/tests/socket/peer.rs"]

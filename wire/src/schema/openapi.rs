@@ -17,6 +17,8 @@ enum Answer {
     Events(&'static str),
     /// A stream of another product's events.
     Stream,
+    /// An exported conversation.
+    Export,
     /// A generated JSON document.
     Document,
     /// Prometheus text.
@@ -82,6 +84,7 @@ fn types() -> impl Iterator<Item = &'static str> {
     let answered = CALLS.iter().filter_map(|call| match call.answer {
         Answer::Body(name) => Some(name),
         Answer::Events(_) => Some("AgentEvent"),
+        Answer::Export => Some("ExportLine"),
         Answer::Stream | Answer::Document | Answer::Metrics => None,
     });
     let taken = CALLS.iter().filter_map(|call| call.takes);
@@ -139,6 +142,11 @@ fn answer(answer: &Answer) -> Value {
         }
         Answer::Stream => {
             json!({ "description": "A stream of events.", "content": { "text/event-stream": { "schema": { "type": "string" } } } })
+        }
+        Answer::Export => {
+            let mut content = content("application/x-ndjson", "ExportLine");
+            content["text/markdown"] = json!({ "schema": { "type": "string" } });
+            json!({ "description": "A file. Its end is missing if the conversation was deleted meanwhile: the response is then cut off.", "content": content })
         }
         Answer::Document => {
             json!({ "description": "The document.", "content": { "application/json": { "schema": { "type": "object" } } } })
@@ -202,6 +210,11 @@ fn parameters() -> Value {
             "description": "True for the conversations in which a model reviews tool calls, instead of people's.",
             "schema": { "type": "boolean" },
         },
+        "format": {
+            "name": "format", "in": "query",
+            "description": "JSON lines, with everything; or Markdown, with the messages and tool calls that are not superseded.",
+            "schema": { "enum": ["jsonl", "markdown"], "default": "jsonl" },
+        },
         "listLimit": {
             "name": "limit", "in": "query", "description": "At most so many, and never more than 500.", "schema": seq(),
         },
@@ -211,8 +224,13 @@ fn parameters() -> Value {
         },
         "before": {
             "name": "before", "in": "query",
-            "description": "Only those after this place in the list: `<lastActivityAt>-<id>` of the last one seen.",
+            "description": "Only those after this place in the list: `<lastActivityAt>-<id>` of the last one seen. In a search, where the last request stopped, as its `Link` header says.",
             "schema": { "type": "string" },
+        },
+        "search": {
+            "name": "search", "in": "query",
+            "description": "Only those that have all of these words, as parts of words, in the title or in one message. Upper and lower case are the same.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 200 },
         },
         "extensions": {
             "name": "extensions", "in": "query", "description": "Whether to be sent extension events too.",

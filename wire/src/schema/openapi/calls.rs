@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 44] = [
+pub(super) const CALLS: [Call; 45] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -14,8 +14,8 @@ pub(super) const CALLS: [Call; 44] = [
     Call {
         name: "GET /conversations",
         id: "listConversations",
-        summary: "List conversations, most recent activity first, at most 500. If there are more, the `Link` header has the next page as rel=\"next\".",
-        parameters: &["listLimit", "before", "hidden"],
+        summary: "List conversations, most recent activity first, at most 500. If there are more, the `Link` header has the next page as rel=\"next\". With `search`, list those in whose title, or in one of whose messages, all its words occur. A search request reads at most 500 conversations, 10,000 chunks and about 4 MiB, so it may find nothing though there is a next page.",
+        parameters: &["listLimit", "before", "search", "hidden"],
         takes: None,
         answer: Answer::Body("ConversationList"),
     },
@@ -41,6 +41,14 @@ pub(super) const CALLS: [Call; 44] = [
         "Delete the conversation permanently. A running turn is stopped first, with the usual events.",
         "Stopped",
     ),
+    Call {
+        name: "GET /conversations/{id}/export",
+        id: "exportConversation",
+        summary: "Download the whole conversation as a file. A running turn is exported as far as it is saved, and not waited for: the first JSON line has its `status`, and Markdown ends with a note.",
+        parameters: &["id", "format", "hidden"],
+        takes: None,
+        answer: Answer::Export,
+    },
     of_conversation(
         "GET /conversations/{id}/status",
         "readStatus",

@@ -1,7 +1,7 @@
 //! What is persisted.
 
 use everturn_wire::{
-    Category, Chunk, ConversationStatus, Echo, ErrorReport, ExportLine, Failure, Image, Message,
+    Category, Chunk, ConversationStatus, DoneReason, Echo, ErrorReport, ExportLine, Failure, Image, Message,
     RetryOutcome, Role, StepId, StoredChunk, Unreached,
 };
 use serde_json::json;
@@ -75,12 +75,19 @@ pub(crate) fn export() -> Vec<ExportLine> {
         last_activity_at: 1_788_220_801_000,
         title: "Hello".into(),
         status: ConversationStatus::Idle,
+        end_reason: model.as_ref().map(|_| DoneReason::Stop),
         model,
         latest_seq,
     };
-    let chunk =
-        ExportLine::Chunk { conversation_id: "c1".into(), seq: 1, role: Role::User, chunk: text("Hello") };
-    vec![conversation(Some("openai/gpt".into()), 1), chunk, conversation(None, 0)]
+    let chunk = |seq, supersedes| ExportLine::Chunk {
+        conversation_id: "c1".into(),
+        seq,
+        role: Role::User,
+        chunk: text("Hello"),
+        supersedes,
+    };
+    let first = conversation(Some("openai/gpt".into()), 2);
+    vec![first, chunk(1, None), chunk(2, Some(1)), conversation(None, 0)]
 }
 
 pub(crate) fn messages() -> Vec<Message> {
