@@ -39,3 +39,8 @@ pub use error::ConnectError;
 pub use journal::NatsJournal;
 pub use names::{Names, conversation_of, token};
 pub use options::{Login, Options, Tls};
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
