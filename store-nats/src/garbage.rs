@@ -1,6 +1,6 @@
 //! Parts that no append names, because their writer ended in between or lost against another.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::atomic::Ordering, time::Duration};
 
 use async_nats::jetstream::consumer::{DeliverPolicy, pull::OrderedConfig};
 use everturn_orchestrator::JournalError;
@@ -19,34 +19,46 @@ pub(crate) const OLD: Duration = Duration::from_secs(60 * 60);
 /// Deletes parts of this age that no append names. Returns how many appends had some.
 pub(crate) async fn sweep(journal: &NatsJournal, age: Duration) -> Result<usize, JournalError> {
     let mut swept = 0;
-    for ((id, append), after) in parts(journal, age).await? {
-        let (leader, names) = (&journal.leader, journal.leader.names());
-        let mut next = leader.next(&names.appends(&id), after + 1).await?;
-        // A first append may follow the mark of a removal.
-        while after == 0
-            && let Some(entry) = &next
-            && entry.append_id() != append
-        {
-            next = leader.next(&names.appends(&id), entry.sequence + 1).await?;
-        }
-        if next.is_none_or(|next| next.append_id() != append) {
-            leader.purge(&names.parts(&id, &append), None).await?;
+    let (parts, judged) = parts(journal, age).await?;
+    for ((id, append), after) in parts {
+        if !is_named(journal, &id, &append, after).await? {
+            journal.leader.purge(&journal.leader.names().parts(&id, &append), None).await?;
             swept += 1;
         }
     }
+    journal.swept.fetch_max(judged, Ordering::Relaxed);
     Ok(swept)
+}
+
+/// Whether an append that must follow the version `after` was stored, and its conversation not removed.
+async fn is_named(
+    journal: &NatsJournal,
+    id: &ConversationId,
+    append: &str,
+    after: u64,
+) -> Result<bool, JournalError> {
+    if after == 0 {
+        return Ok(journal.last(id).await?.is_some_and(|last| last.label.born == append));
+    }
+    let next = journal.leader.next(&journal.leader.names().appends(id), after + 1).await?;
+    Ok(next.is_some_and(|next| next.append_id() == append))
 }
 
 /// An append with parts: its conversation and id.
 type Large = (ConversationId, String);
 
-/// Returns the appends that have parts of this age, and what each must follow.
-async fn parts(journal: &NatsJournal, age: Duration) -> Result<BTreeMap<Large, u64>, JournalError> {
+/// Returns the appends that have parts of this age and were not judged before, what each must follow, and the sequence of
+/// the last part.
+async fn parts(journal: &NatsJournal, age: Duration) -> Result<(BTreeMap<Large, u64>, u64), JournalError> {
     let (leader, mut found) = (&journal.leader, BTreeMap::new());
+    let mut judged = journal.swept.load(Ordering::Relaxed);
     let subject = leader.names().all_parts();
-    let Some(newest) = leader.last(&subject).await? else { return Ok(found) };
+    let newest = leader.last(&subject).await?.map_or(0, |entry| entry.sequence);
+    if newest <= judged {
+        return Ok((found, judged));
+    }
     let config = OrderedConfig {
-        deliver_policy: DeliverPolicy::All,
+        deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: judged + 1 },
         filter_subject: subject,
         headers_only: true,
         ..OrderedConfig::default()
@@ -58,14 +70,17 @@ async fn parts(journal: &NatsJournal, age: Duration) -> Result<BTreeMap<Large, u
     // A sweep that ends early is continued by the next.
     while let Ok(Some(Ok(message))) = time::timeout(leader.answer_within, messages.next()).await {
         let Ok(info) = message.info() else { break };
-        let is_old = now.duration_since(info.published.into()).is_ok_and(|passed| passed >= age);
+        if now.duration_since(info.published.into()).is_ok_and(|passed| passed < age) {
+            break;
+        }
+        judged = info.stream_sequence;
         let after = message.headers.as_ref().and_then(|headers| headers.get(AFTER)?.as_str().parse().ok());
-        if let (true, Some(after), Some(part)) = (is_old, after, leader.names().of_part(&message.subject)) {
+        if let (Some(after), Some(part)) = (after, leader.names().of_part(&message.subject)) {
             found.insert(part, after);
         }
-        if !is_old || info.stream_sequence >= newest.sequence {
+        if judged >= newest {
             break;
         }
     }
-    Ok(found)
+    Ok((found, judged))
 }

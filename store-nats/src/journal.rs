@@ -29,6 +29,8 @@ pub struct NatsJournal {
     node: NodeId,
     appends: AtomicU64,
     lost: AtomicU64,
+    /// The sequence up to which parts of large appends are known to be named.
+    pub(crate) swept: AtomicU64,
 }
 
 impl NatsJournal {
@@ -45,6 +47,7 @@ impl NatsJournal {
             node: NodeId(uuid::Uuid::new_v4().simple().to_string()),
             appends: AtomicU64::default(),
             lost: AtomicU64::default(),
+            swept: AtomicU64::default(),
         })
     }
 

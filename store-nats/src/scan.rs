@@ -8,7 +8,7 @@ use std::{
 use async_nats::jetstream::consumer::{DeliverPolicy, pull::OrderedConfig};
 use everturn_orchestrator::{Head, JournalError, ListCursor, Page, Unsealed, kernel::Millis};
 use everturn_wire::ConversationId;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use tokio::time;
 
 use crate::{
@@ -17,14 +17,21 @@ use crate::{
     journal::NatsJournal,
     label::{self, Brief, Unreadable},
     leader::Leader,
+    title,
 };
+
+/// Number of conversations up to which the title of each is asked for.
+const ASKED: usize = 256;
+
+/// Number of titles that are asked for at the same time.
+const AT_ONCE: usize = 64;
 
 /// A conversation in the order of the list: latest activity first, then by id.
 type Rank = (Reverse<Millis>, ConversationId);
 
 impl NatsJournal {
-    /// Costs one small message per conversation, about half a second per 100,000, and a request for each of the page.
-    /// Needs memory for the page only.
+    /// Costs one small message per conversation, about half a second per 100,000, and a request for each of the
+    /// page, or one message per renamed conversation if the page is large. Needs memory for the page and these.
     pub(crate) async fn list(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
         let limit = page.limit.unwrap_or(usize::MAX);
         let mut ranks: HashMap<ConversationId, Rank> = HashMap::new();
@@ -54,14 +61,34 @@ impl NatsJournal {
         };
         scan(&self.leader, each).await?;
         drop(ranks);
-        let titled = listed.into_iter().map(|((_, id), (mut head, born))| async move {
-            self.retitle(&id, &born, &mut head).await?;
-            Ok((id, head))
+        if listed.len() <= ASKED {
+            let titled = listed.into_iter().map(|((_, id), (mut head, born))| async move {
+                self.retitle(&id, &born, &mut head).await?;
+                Ok((id, head))
+            });
+            // In order, several at a time.
+            return futures_util::stream::iter(titled).buffered(AT_ONCE).try_collect().await;
+        }
+        let mut titles = self.titles().await?;
+        let titled = listed.into_iter().map(|((_, id), (mut head, born))| {
+            if let Some((_, title)) = titles.remove(&id).filter(|(of, _)| *of == born) {
+                head.title = title;
+            }
+            (id, head)
         });
-        // In order, several at a time.
-        let titled: Vec<Result<_, JournalError>> =
-            futures_util::stream::iter(titled).buffered(64).collect().await;
-        titled.into_iter().collect()
+        Ok(titled.collect())
+    }
+
+    /// Returns all titles, each with the first append of its conversation.
+    async fn titles(&self) -> Result<HashMap<ConversationId, (String, String)>, JournalError> {
+        let mut titles = HashMap::new();
+        let subject = self.leader.names().all_titles();
+        let each = |id: ConversationId, entry: Entry| {
+            titles.insert(id.clone(), title::read(&id, entry)?);
+            Ok(())
+        };
+        scan_subject(&self.leader, &subject, false, each).await?;
+        Ok(titles)
     }
 
     /// Costs one small message per conversation, about half a second per 100,000. Needs memory for the result only.
@@ -96,13 +123,26 @@ pub(crate) async fn scan(
     leader: &Leader,
     mut each: impl FnMut(ConversationId, &Entry, Brief) -> Result<(), Unreadable>,
 ) -> Result<(), JournalError> {
-    let subject = leader.names().all_appends();
+    let each = |id: ConversationId, entry: Entry| {
+        let read = Brief::read(&entry.headers).and_then(|brief| each(id.clone(), &entry, brief));
+        read.map_err(|error| entry.unreadable(&id, &error))
+    };
+    scan_subject(leader, &leader.names().all_appends(), true, each).await
+}
+
+/// Reads the last message of every conversation on these subjects. One that changes meanwhile may come again.
+async fn scan_subject(
+    leader: &Leader,
+    subject: &str,
+    headers_only: bool,
+    mut each: impl FnMut(ConversationId, Entry) -> Result<(), JournalError>,
+) -> Result<(), JournalError> {
     // The server that sends them may be behind the leader.
-    let Some(mut newest) = leader.last(&subject).await?.map(|entry| entry.sequence) else { return Ok(()) };
+    let Some(mut newest) = leader.last(subject).await?.map(|entry| entry.sequence) else { return Ok(()) };
     let config = OrderedConfig {
         deliver_policy: DeliverPolicy::LastPerSubject,
-        filter_subject: subject.clone(),
-        headers_only: true,
+        filter_subject: subject.to_owned(),
+        headers_only,
         ..OrderedConfig::default()
     };
     let mut patience = leader.patience();
@@ -124,14 +164,12 @@ pub(crate) async fn scan(
             let headers = message.message.headers.unwrap_or_default();
             let entry = Entry { sequence: seen, headers, payload: message.message.payload };
             if let Some(id) = leader.names().of_subject(&message.message.subject) {
-                let brief = Brief::read(&entry.headers);
-                let read = brief.and_then(|brief| each(id.clone(), &entry, brief));
-                read.map_err(|error| entry.unreadable(&id, &error))?;
+                each(id, entry)?;
             }
             continue;
         }
         // The newest may have been removed meanwhile.
-        newest = leader.last(&subject).await?.map_or(0, |entry| entry.sequence);
+        newest = leader.last(subject).await?.map_or(0, |entry| entry.sequence);
         if seen < newest && !patience.pause().await {
             return Err(failed(&leader.place, "reading the conversations took too long"));
         }

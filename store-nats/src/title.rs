@@ -1,11 +1,10 @@
 //! Titles: the last of a conversation's own messages for them counts, so that renaming disturbs no append.
 
 use async_nats::HeaderMap;
-use bytes::Bytes;
 use everturn_orchestrator::{Head, JournalError};
 use everturn_wire::ConversationId;
 
-use crate::{error::damaged, journal::NatsJournal};
+use crate::{entry::Entry, error::damaged, journal::NatsJournal};
 
 /// Header: the first append of the conversation that was renamed.
 const BORN: &str = "Ev-Born";
@@ -30,11 +29,17 @@ impl NatsJournal {
         head: &mut Head,
     ) -> Result<(), JournalError> {
         let Some(entry) = self.leader.last(&self.leader.names().titles(id)).await? else { return Ok(()) };
-        if entry.headers.get(BORN).is_none_or(|of| of.as_str() != born) {
-            return Ok(());
+        let (of, title) = read(id, entry)?;
+        if of == born {
+            head.title = title;
         }
-        let text = |title: Bytes| String::from_utf8(title.into());
-        head.title = text(entry.payload).map_err(|error| damaged(id, &format!("its title: {error}")))?;
         Ok(())
     }
+}
+
+/// Returns the first append of the conversation that was renamed, and the title.
+pub(crate) fn read(id: &ConversationId, entry: Entry) -> Result<(String, String), JournalError> {
+    let born = entry.headers.get(BORN).map(ToString::to_string).unwrap_or_default();
+    let title = String::from_utf8(entry.payload.into());
+    Ok((born, title.map_err(|error| damaged(id, &format!("its title: {error}")))?))
 }

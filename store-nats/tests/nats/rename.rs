@@ -35,3 +35,20 @@ async fn the_first_title_stays_whoever_writes() {
     second.append(&"c".into(), version, commit).await.unwrap();
     assert_eq!(second.load(&"c".into()).await.unwrap().unwrap().head.title, "numbers");
 }
+
+#[tokio::test]
+async fn a_long_list_has_the_titles_of_the_renamed() {
+    let Some(server) = Server::start("").await else { return };
+    let journal = NatsJournal::connect(&server.options()).await.unwrap();
+    for number in 1..=300_u64 {
+        let id = number.to_string().as_str().into();
+        journal.append(&id, Version(0), numbered(number, "text")).await.unwrap();
+        if number.is_multiple_of(100) {
+            assert!(journal.rename(&id, format!("title {number}")).await.unwrap());
+        }
+    }
+    let listed = journal.conversations(Page::default()).await.unwrap();
+    assert_eq!(listed.len(), 300);
+    let renamed = listed.iter().map(|(_, head)| head.title.as_str()).filter(|title| *title != "numbers");
+    assert_eq!(renamed.collect::<Vec<_>>(), ["title 300", "title 200", "title 100"]);
+}
