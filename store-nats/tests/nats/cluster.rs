@@ -115,7 +115,14 @@ async fn write(journal: Arc<NatsJournal>, writer: usize, state: Arc<(AtomicBool,
                 stored.map_or((Version(0), 1), |stored| (stored.version, stored.head.last_seq + 1));
             let text = format!("{writer}-{conversation}-{n}");
             let answer = journal.append(&id, version, numbered(number, &text)).await;
-            state.1.fetch_add(usize::from(answer.is_ok()), Ordering::Relaxed);
+            if answer.is_ok() {
+                state.1.fetch_add(1, Ordering::Relaxed);
+                // Servers that are behind answer, too. While there is no leader, nothing can be read.
+                if let Ok(events) = journal.events(&id, Cursor::from_value(number - 1), 1).await {
+                    let read = events.first().map(|event| &*event.json);
+                    assert_eq!(read, Some(text.as_bytes()), "what was acknowledged is read");
+                }
+            }
             told.push(Told { conversation, text, answer });
         }
         told

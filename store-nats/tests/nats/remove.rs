@@ -21,6 +21,10 @@ async fn a_late_writer_is_stale_and_a_new_conversation_may_begin() {
     assert!(writer.load(&id).await.unwrap().is_none());
     let late = writer.append(&id, second, numbered(3, "late")).await;
     assert_eq!(late, Err(JournalError::Stale { id: id.clone(), expected: second, found: Version(0) }));
+    let context = async_nats::jetstream::new(writer.client().clone());
+    let stream = context.get_stream("T1").await.unwrap();
+    let mark = stream.get_last_raw_message_by_subject("t1.c.c").await.unwrap();
+    assert_eq!(mark.headers.get("Nats-TTL").unwrap().as_str(), "3600s", "the server deletes the mark");
     let new = writer.append(&id, Version(0), numbered(1, "new")).await.unwrap();
     assert!(new > second, "versions are never used again");
     let late = remover.append(&id, second, numbered(3, "late")).await;
@@ -34,6 +38,40 @@ async fn a_late_writer_is_stale_and_a_new_conversation_may_begin() {
         [("t1.c.c".to_owned(), 2)],
         "the mark and the append"
     );
+}
+
+#[tokio::test]
+async fn what_an_interrupted_removal_left_is_of_no_later_conversation() {
+    let Some(server) = Server::start("").await else { return };
+    let (options, id) = (server.options(), ConversationId::from("c"));
+    let journal = NatsJournal::connect(&options).await.unwrap();
+    let first = journal.append(&id, Version(0), numbered(1, "old")).await.unwrap();
+    assert!(journal.rename(&id, "old title".to_owned()).await.unwrap());
+    let context = async_nats::jetstream::new(journal.client().clone());
+    let stream = context.get_stream("T1").await.unwrap();
+    let mut left = Vec::new();
+    for subject in ["t1.c.c", "t1.t.c"] {
+        left.push((subject, stream.get_last_raw_message_by_subject(subject).await.unwrap()));
+    }
+    assert!(journal.remove(&id).await.unwrap());
+    let mark = stream.get_last_raw_message_by_subject("t1.c.c").await.unwrap();
+    // As if only the mark had been written: the append and the title before it are there again.
+    stream.purge().await.unwrap();
+    left.push(("t1.c.c", mark));
+    for (subject, message) in left {
+        let mut headers = async_nats::HeaderMap::new();
+        for (name, values) in message.headers.iter().filter(|(name, _)| name.to_string().starts_with("Ev-")) {
+            headers.insert(name.clone(), values[0].as_str());
+        }
+        context.publish_with_headers(subject, headers, message.payload).await.unwrap().await.unwrap();
+    }
+    assert!(journal.load(&id).await.unwrap().is_none());
+    let late = journal.append(&id, first, numbered(2, "late")).await;
+    assert!(matches!(late, Err(JournalError::Stale { found: Version(0), .. })), "{late:?}");
+    journal.append(&id, Version(0), numbered(1, "new")).await.unwrap();
+    let stored = journal.load(&id).await.unwrap().unwrap();
+    assert_eq!(stored.head.title, "numbers");
+    assert_eq!(journal.chunks(&id, Window::default()).await.unwrap(), numbered(1, "new").chunks);
 }
 
 #[tokio::test]
