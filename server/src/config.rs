@@ -12,6 +12,7 @@ mod report;
 mod retention;
 mod retry;
 mod route;
+mod secret;
 
 use std::{
     collections::BTreeSet,
@@ -91,6 +92,8 @@ pub(crate) struct Config {
     pub(crate) permissions: Permissions,
     /// How histories that exceed the model's context are compacted; `None` = not at all.
     pub(crate) compaction: Option<Compaction>,
+    /// Whether traces have the content of messages, unless the environment says otherwise.
+    pub(crate) traces_content: bool,
     pub(crate) system_prompt: Option<String>,
 }
 
@@ -144,6 +147,7 @@ impl Config {
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
             permissions,
             compaction,
+            traces_content: file.telemetry.message_content,
             providers,
             off,
             routes,

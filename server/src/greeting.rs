@@ -58,7 +58,8 @@ pub(crate) fn of(
         say("config", &file.display().to_string());
     }
     if let Some(exporting) = exporting {
-        say("traces", &format!("sent to {}", exporting.settings.endpoint));
+        let content = if exporting.has_content { ", with the content of messages" } else { "" };
+        say("traces", &format!("sent to {}{content}", exporting.settings.endpoint));
     }
     config.off.iter().for_each(|line| say("off", line));
     permission::warnings(config).iter().for_each(|line| say("warning", line));
