@@ -72,6 +72,8 @@ pub(crate) struct Config {
     /// Providers, keys and MCP servers that are disabled because a secret is missing, and the effect on routes: one
     /// line each.
     pub(crate) off: Vec<String>,
+    /// What is probably not intended: one line each.
+    pub(crate) warnings: Vec<String>,
     pub(crate) routes: Vec<Route>,
     pub(crate) mcp: Vec<ServerConfig>,
     /// The default model or route; `None` = the first model.
@@ -134,6 +136,8 @@ impl Config {
         let final_report =
             report::resolve(final_report.as_ref(), report_attempts.as_ref(), "under [agent]", &file.source)?;
         let compaction = Compaction::resolve(&file.compaction, &file.source, check)?;
+        let is_of_environment = file.providers.is_empty();
+        let assumed = Provider::assumed_models(environment).filter(|_| is_of_environment);
         let (mcp, lacking) = mcp::resolve(&file.mcp, environment, &file.source)?;
         off.extend(lacking);
         Ok(Self {
@@ -150,6 +154,7 @@ impl Config {
             traces_content: file.telemetry.message_content,
             providers,
             off,
+            warnings: assumed.into_iter().collect(),
             routes,
             mcp,
             default_model: file.default_model,
