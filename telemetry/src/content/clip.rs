@@ -54,7 +54,8 @@ pub(super) fn without_data(text: &str, is_cut: bool, room: usize) -> (String, bo
 
 /// Returns the media type of an image, and its size in bytes if the URL contains it.
 pub(super) fn image<'u>(url: &'u str, media_type: Option<&'u str>) -> (&'u str, Option<usize>) {
-    let data = DataUrl::read(url);
+    // The whole text is the URL: reading megabytes to find its end would only cost time.
+    let data = DataUrl::head(url).map(|(head, data)| DataUrl::new(url, head, data, data.len()));
     let found = data.as_ref().map(|data| data.media_type);
     (media_type.or(found).unwrap_or("image"), data.map(|data| data.bytes))
 }
@@ -70,20 +71,27 @@ struct DataUrl<'t> {
 
 impl<'t> DataUrl<'t> {
     fn read(text: &'t str) -> Option<Self> {
+        let (head, data) = Self::head(text)?;
+        let is_end = |c: char| c.is_whitespace() || c.is_control() || "\"'<>()\\`".contains(c);
+        Some(Self::new(text, head, data, data.find(is_end).unwrap_or(data.len())))
+    }
+
+    /// Splits a text that begins with a URL into what precedes the comma, and the rest.
+    fn head(text: &'t str) -> Option<(&'t str, &'t str)> {
         let rest = text.strip_prefix("data:")?;
         let is_of_head = |c: char| c.is_ascii_alphanumeric() || "/.+-_;=".contains(c);
         let (head, data) = rest.split_at(rest.find(|c| !is_of_head(c))?);
         let data = data.strip_prefix(',')?;
-        let media_type = head.split(';').next().unwrap_or_default();
-        let is_base64 = head.ends_with(";base64");
         // Prose may have `data:` before a word and a comma.
-        if !is_base64 && !media_type.contains('/') {
-            return None;
-        }
-        let is_end = |c: char| c.is_whitespace() || c.is_control() || "\"'<>()\\`".contains(c);
-        let size = data.find(is_end).unwrap_or(data.len());
+        let is_url =
+            head.ends_with(";base64") || head.split(';').next().is_some_and(|first| first.contains('/'));
+        is_url.then_some((head, data))
+    }
+
+    fn new(text: &str, head: &'t str, data: &str, size: usize) -> Self {
+        let is_base64 = head.ends_with(";base64");
         let bytes = if is_base64 { data[..size].trim_end_matches('=').len() * 3 / 4 } else { size };
-        let media_type = if media_type.is_empty() { "text/plain" } else { media_type };
-        Some(Self { media_type, bytes, len: text.len() - data.len() + size })
+        let media_type = head.split(';').next().filter(|first| !first.is_empty()).unwrap_or("text/plain");
+        Self { media_type, bytes, len: text.len() - data.len() + size }
     }
 }
