@@ -66,7 +66,7 @@ test('the banner shows the provider’s message and code, with the raw response 
     ['HTTP 400: {"error":"model is \\"busy\\""}', '400', '400: model is "busy"'],
     ['HTTP 400: {"detail":[{"message":"too many"}]}', '400', '400: too many'],
     ['HTTP 429: {"error":{"message":"Slow\\u0020down","more":"cut he', '429', '429: Slow down'],
-    [`HTTP 502: ${page}`, '502', '502: 502 Bad Gateway'],
+    [`HTTP 502: ${page}`, '502', '502 Bad Gateway'],
     ['connection reset by peer', undefined, 'connection reset by peer'],
   ]) {
     waits(turn, { message, code });

@@ -16,6 +16,8 @@ const BUSY = { status: 503, body: { error: { message: `The engine is overloaded,
 const PARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 const config = (url, wait) => `
+system_prompt = "Be brief."
+
 [retry]
 schedule = "exponential"
 base_ms = ${wait}
@@ -61,11 +63,13 @@ async function startCollector(...options) {
 }
 
 let collector;
+let more;
 let folder;
 let provider;
 let server;
 
 beforeEach(async () => {
+  more = '';
   provider = await startProvider();
   folder = await mkdtemp(join(tmpdir(), 'everturn-traces-'));
 });
@@ -79,7 +83,7 @@ afterEach(async () => {
 
 async function start(wait = 20, env = {}, options = {}) {
   const file = join(folder, 'config.toml');
-  await writeFile(file, config(provider.url, wait));
+  await writeFile(file, config(provider.url, wait) + more);
   const quick = { OTEL_BSP_SCHEDULE_DELAY: '50', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env };
   server = await startServer(['--config', file], quick, options);
 }
@@ -160,6 +164,61 @@ test('a turn is a trace of its steps, attempts, waits and tools, within that of 
   assert.deepEqual([tool.parent, tool.attributes['gen_ai.tool.name'], tool.status], [turn.id, 'roll_dice', 'STATUS_CODE_UNSET']);
   assert.ok(!JSON.stringify(spans).includes(SECRET), 'no content leaves');
   assert.ok(!JSON.stringify(spans).includes('A six'), 'no content leaves');
+  assert.ok(spans.every(({ attributes }) => CONTENT.every((name) => !(name in attributes))), 'no content leaves');
+});
+
+const CAPTURE = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
+const CONTENT = ['gen_ai.input.messages', 'gen_ai.output.messages', 'gen_ai.system_instructions', 'gen_ai.tool.call.arguments', 'gen_ai.tool.call.result'];
+
+for (const [how, settings, environment] of [
+  ['the environment', '', { [CAPTURE]: 'SPAN_ONLY' }],
+  ['the configuration', '\n[telemetry]\nmessage_content = true\n', {}],
+]) {
+  test(`content is in traces if ${how} asks for it, without secrets and images`, async () => {
+    collector = await startCollector();
+    more = `api_key = "the-key-that-nobody-may-see"\n${settings}`;
+    await start(20, environment);
+    provider.says(BUSY, { calls: [{ name: 'roll_dice', input: { count: 1, sides: 6 } }] }, 'Your key is the-key-that-nobody-may-see.');
+    const images = [{ url: `data:image/png;base64,${'AAAA'.repeat(100)}` }];
+    await (await ask({ message: 'Roll it', images })).text();
+    const spans = await collector.spans(7);
+    const steps = spans.filter((span) => span.name === 'chat one').sort((a, b) => a.begun - b.begun);
+    const read = ({ attributes }, name) => JSON.parse(attributes[`gen_ai.${name}`]);
+    const asked = [
+      { role: 'user', parts: [{ type: 'image', mime_type: 'image/png', size: 300 }, { type: 'text', content: 'Roll it' }] },
+    ];
+    assert.deepEqual(read(steps[0], 'system_instructions'), [{ type: 'text', content: 'Be brief.' }]);
+    assert.deepEqual(read(steps[0], 'input.messages'), asked);
+    const [called] = read(steps[0], 'output.messages');
+    assert.equal(called.finish_reason, 'tool_call');
+    const { id, ...call } = called.parts[0];
+    assert.deepEqual(call, { type: 'tool_call', name: 'roll_dice', arguments: { count: 1, sides: 6 } });
+    const tool = one(spans, 'execute_tool roll_dice');
+    assert.deepEqual(read(tool, 'tool.call.arguments'), { count: 1, sides: 6 });
+    const response = tool.attributes['gen_ai.tool.call.result'];
+    assert.ok(response.length > 0);
+    assert.deepEqual(read(steps[1], 'input.messages'), [
+      ...asked,
+      { role: 'assistant', parts: [{ id, ...call }] },
+      { role: 'tool', parts: [{ type: 'tool_call_response', id, response }] },
+    ]);
+    assert.deepEqual(read(steps[1], 'output.messages'), [
+      { role: 'assistant', parts: [{ type: 'text', content: 'Your key is [redacted].' }], finish_reason: 'stop' },
+    ]);
+    assert.ok(!JSON.stringify(spans).includes('nobody-may-see'));
+  });
+}
+
+test('the environment overrides the configuration, and an unknown value is refused at start', async () => {
+  collector = await startCollector();
+  more = '\n[telemetry]\nmessage_content = true\n';
+  await start(20, { [CAPTURE]: 'NO_CONTENT' });
+  provider.says('Hello.');
+  await (await ask({ message: 'hi' })).text();
+  const spans = await collector.spans(3);
+  assert.ok(spans.every(({ attributes }) => CONTENT.every((name) => !(name in attributes))));
+  await server.stop();
+  await assert.rejects(start(20, { [CAPTURE]: 'yes' }), /CAPTURE_MESSAGE_CONTENT=yes is not a known value: set it to SPAN_ONLY/);
 });
 
 test('a failed turn says why, and a caller that is not sampled is not traced', async () => {

@@ -20,7 +20,7 @@ pub(crate) fn of(kind: Kind, evidence: &Evidence<'_>, prose: &Prose) -> &'static
         Kind::Policy => "Rephrase the message: the provider rejected its content.",
         Kind::Auth => "Check the API key or sign in again.",
         Kind::Permission => "Ask the provider for access, or choose a model that this account may use.",
-        Kind::NotFound => "Check the model's name and the base URL.",
+        Kind::NotFound => "Check the model's name and the base URL, which often ends with /v1.",
         Kind::Request => {
             "The provider rejected the request as invalid: change its parameters or history before sending it again."
         }

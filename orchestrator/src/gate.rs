@@ -13,7 +13,7 @@ use std::{
 };
 
 use everturn_kernel::{Hold, Millis, RequestQuota};
-use everturn_wire::{Category, ConversationId, Failure, TurnId};
+use everturn_wire::{Category, ConversationId, Failure, TurnId, Unreached};
 use tokio::sync::watch;
 
 use crate::{JournalError, StateStore, clock::Clock, state::save_changes};
@@ -215,9 +215,14 @@ impl Gates {
     }
 }
 
-/// Returns the failure to show while there is no network.
+/// Returns the failure to show while the target cannot be reached.
 fn offline(failure: &Failure) -> Failure {
-    let message = format!("Offline, waiting for the network: {}", failure.message);
+    let waiting = match failure.unreached {
+        // It may be a local provider that is not running.
+        Some(Unreached::NoConnection) => "No connection, waiting for the provider or the network",
+        _ => "Offline, waiting for the network",
+    };
+    let message = format!("{waiting}: {}", failure.message);
     Failure { message, hint_ms: None, ..failure.clone() }
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use everturn_kernel::{Millis, Op, ProviderInfo, StreamEvent, Turn};
+use everturn_kernel::{Millis, Op, ProviderInfo, Request, StreamEvent, Turn};
 use everturn_wire::{AgentEvent, ConversationId, Failure, TraceContext, TurnId};
 use futures_util::{Stream, StreamExt as _};
 
@@ -35,6 +35,23 @@ pub trait Observer: Send + Sync {
     /// unchanged.
     fn trace_of(&self, call: &ProviderCall) -> Option<TraceContext> {
         call.trace.clone()
+    }
+
+    /// Whether [`call_asks`](Self::call_asks) and [`call_yields`](Self::call_yields) are called. Default: `false`,
+    /// because most observers do not need the content of messages.
+    fn wants_content(&self) -> bool {
+        false
+    }
+
+    /// Called with the request of a call, after [`call_begins`](Self::call_begins). Requests can be large: do not keep
+    /// more of them than needed.
+    fn call_asks(&self, call: &ProviderCall, request: &Request) {
+        let _ = (call, request);
+    }
+
+    /// Called with each event of a call, including its last, before [`call_ended`](Self::call_ended).
+    fn call_yields(&self, call: &ProviderCall, event: &StreamEvent) {
+        let _ = (call, event);
     }
 
     /// Called when the first content of a call arrives.
@@ -143,7 +160,19 @@ impl Observers {
         self.tell(|observer| observer.turn_ended(end));
     }
 
-    /// Passes on the events of a call and reports its beginning and end.
+    /// Reports the beginning of a call, and its request if that is wanted.
+    pub(crate) fn begins(&self, call: &ProviderCall, request: &Request) {
+        self.tell(|observer| observer.call_begins(call));
+        if self.wants_content() {
+            self.tell(|observer| observer.call_asks(call, request));
+        }
+    }
+
+    fn wants_content(&self) -> bool {
+        self.0.as_ref().is_some_and(|observer| observer.wants_content())
+    }
+
+    /// Passes on the events of a call that has begun, and reports its end.
     pub(crate) fn watch<S>(
         self,
         events: S,
@@ -153,13 +182,18 @@ impl Observers {
     where
         S: Stream<Item = StreamEvent> + Send + 'static,
     {
-        self.tell(|observer| observer.call_begins(&call));
+        let wants_content = self.wants_content();
         let mut open = OpenCall { observers: self, call, now, has_content: false, is_over: false };
-        events.inspect(move |event| match event {
-            StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::ToolCall(_) => open.answers(),
-            StreamEvent::Finished(_) => open.end(CallEnd::Answered),
-            StreamEvent::Failed(failure) => open.end(CallEnd::Failed(failure)),
-            _ => {}
+        events.inspect(move |event| {
+            if wants_content {
+                open.observers.tell(|observer| observer.call_yields(&open.call, event));
+            }
+            match event {
+                StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::ToolCall(_) => open.answers(),
+                StreamEvent::Finished(_) => open.end(CallEnd::Answered),
+                StreamEvent::Failed(failure) => open.end(CallEnd::Failed(failure)),
+                _ => {}
+            }
         })
     }
 

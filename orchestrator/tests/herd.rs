@@ -230,7 +230,7 @@ async fn twenty_minutes_without_a_network_use_nothing_up() {
     let EventBody::ProviderRetry { message, budget_left_ms, .. } = &told[told.len() - 1] else {
         unreachable!()
     };
-    assert_eq!(message, "Offline, waiting for the network: connection refused");
+    assert_eq!(message, "No connection, waiting for the provider or the network: connection refused");
     assert_eq!(*budget_left_ms, None, "the budget is not charged");
     let probes = target.asked(10..1_020);
     assert!((30..=50).contains(&probes), "{probes} calls to look for the network");

@@ -134,7 +134,9 @@ export class Banner {
       .join(' · ');
     const words = readable(retry.message);
     const what = this.isWaiting ? code : failure(retry) + (code ? ` (${code})` : '');
-    reason.textContent = [what, words].filter(Boolean).join(': ');
+    // The page of a proxy often begins with the code: `502 Bad Gateway`.
+    const isSaid = code && words?.startsWith(`${code} `);
+    reason.textContent = [isSaid ? '' : what, words].filter(Boolean).join(': ');
     message.textContent = retry.message ?? '';
     details.hidden = !retry.message || retry.message === words;
     banner.hidden = false;

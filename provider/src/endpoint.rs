@@ -121,7 +121,8 @@ impl Endpoint {
             let header = HeaderName::try_from(name).map_err(|_| wrong("name"))?;
             headers.insert(header, sensitive(value.reveal()).ok_or_else(|| wrong("value"))?);
         }
-        let veil = veil(config, &base);
+        let mut veil = Veil::default();
+        hide(config, &base, &mut veil);
         Ok(Self { client, base, headers, veil })
     }
 
@@ -255,9 +256,14 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Collects everything secret in a configuration.
-fn veil(config: &EndpointConfig, base: &Url) -> Veil {
-    let mut veil = Veil::default();
+/// Adds everything secret in a configuration. Only a valid one has secrets: others are never used.
+pub(crate) fn hide_secrets(config: &EndpointConfig, veil: &mut Veil) {
+    if let Ok(base) = base(&config.base_url) {
+        hide(config, &base, veil);
+    }
+}
+
+fn hide(config: &EndpointConfig, base: &Url, veil: &mut Veil) {
     if let Some(key) = &config.api_key {
         veil.add(key.reveal());
     }
@@ -284,7 +290,6 @@ fn veil(config: &EndpointConfig, base: &Url) -> Veil {
             () => {}
         }
     }
-    veil
 }
 
 fn is_word(part: &str) -> bool {

@@ -35,5 +35,5 @@ pub use gemini::{Gemini, GeminiConfig};
 pub use http::{HttpClient, HttpConfig, Timeouts};
 pub use responses::{Responses, ResponsesConfig};
 pub use scripted::{Cue, Scripted};
-pub use secret::Secret;
+pub use secret::{Redactor, Secret};
 pub use sse::{EventTooLarge, SseDecoder, SseEvent};

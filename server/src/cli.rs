@@ -159,6 +159,7 @@ Environment:
   EVERTURN_DATA           the file that conversations are kept in
   EVERTURN_TOKEN          the access token that clients must have
   OTEL_EXPORTER_OTLP_ENDPOINT  where serve sends traces, e.g. http://127.0.0.1:4318
+  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT  SPAN_ONLY: traces have the content of messages
   EVERTURN_LOG            what is logged to standard error, e.g. debug
 
 A configuration file is TOML; the least that it needs for an endpoint of OpenAI's kind:

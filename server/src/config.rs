@@ -12,6 +12,7 @@ mod report;
 mod retention;
 mod retry;
 mod route;
+mod secret;
 
 use std::{
     collections::BTreeSet,
@@ -71,6 +72,8 @@ pub(crate) struct Config {
     /// Providers, keys and MCP servers that are disabled because a secret is missing, and the effect on routes: one
     /// line each.
     pub(crate) off: Vec<String>,
+    /// What is probably not intended: one line each.
+    pub(crate) warnings: Vec<String>,
     pub(crate) routes: Vec<Route>,
     pub(crate) mcp: Vec<ServerConfig>,
     /// The default model or route; `None` = the first model.
@@ -91,6 +94,8 @@ pub(crate) struct Config {
     pub(crate) permissions: Permissions,
     /// How histories that exceed the model's context are compacted; `None` = not at all.
     pub(crate) compaction: Option<Compaction>,
+    /// Whether traces have the content of messages, unless the environment says otherwise.
+    pub(crate) traces_content: bool,
     pub(crate) system_prompt: Option<String>,
 }
 
@@ -130,6 +135,8 @@ impl Config {
         let final_report =
             report::resolve(final_report.as_ref(), report_attempts.as_ref(), "under [agent]", &file.source)?;
         let compaction = Compaction::resolve(&file.compaction, &file.source, check)?;
+        let is_of_environment = file.providers.is_empty();
+        let assumed = Provider::assumed_models(environment).filter(|_| is_of_environment);
         let (mcp, lacking) = mcp::resolve(&file.mcp, environment, &file.source)?;
         off.extend(lacking);
         Ok(Self {
@@ -143,8 +150,10 @@ impl Config {
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
             permissions,
             compaction,
+            traces_content: file.telemetry.message_content,
             providers,
             off,
+            warnings: assumed.into_iter().collect(),
             routes,
             mcp,
             default_model: file.default_model,

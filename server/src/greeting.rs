@@ -58,16 +58,19 @@ pub(crate) fn of(
         say("config", &file.display().to_string());
     }
     if let Some(exporting) = exporting {
-        say("traces", &format!("sent to {}", exporting.settings.endpoint));
+        let content = if exporting.has_content { ", with the content of messages" } else { "" };
+        say("traces", &format!("sent to {}{content}", exporting.settings.endpoint));
     }
     config.off.iter().for_each(|line| say("off", line));
-    permission::warnings(config).iter().for_each(|line| say("warning", line));
+    let warnings = config.warnings.iter().cloned().chain(permission::warnings(config));
+    warnings.for_each(|line| say("warning", &line));
     say("stop", "Ctrl-C");
     if config.providers.is_empty() {
         text.push_str(
             "\nNo provider is configured: the built-in model shows how a turn survives failures.\n\
-             To talk to a real one, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY,\n\
-             or write a configuration file (see --help).\n",
+             To talk to a real one, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY.\n\
+             For Ollama and other local servers, set OPENAI_BASE_URL and EVERTURN_MODEL.\n\
+             For more, write a configuration file (see --help).\n",
         );
     }
     text.push('\n');

@@ -45,7 +45,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let address = listener.local_addr()?;
     let journal = config.data.as_deref().map(assembly::journal).transpose()?;
     let servers = McpServers::start(&config.mcp)?;
-    let exporting = Exporting::start()?;
+    let exporting = Exporting::start(&config)?;
     let traces = exporting.as_ref().map(|exporting| exporting.traces.clone());
     let orchestrator = assembly::orchestrator(&config, journal.clone(), &servers, traces)?;
     let capacity = Capacity::of_process();

@@ -13,12 +13,14 @@ use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{SpanExporter, WithHttpConfig as _};
 use tokio::runtime::Handle;
 
-use crate::Traces;
+use crate::{Redact, Traces};
 
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
 /// The only supported protocol.
 const PROTOCOL: &str = "http/protobuf";
+
+const CAPTURE: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
 
 /// Timeout of a collector, as OpenTelemetry recommends.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,6 +40,15 @@ pub enum ExportError {
         /// The value.
         value: String,
     },
+    /// The environment has an unknown value for the capture of message content.
+    #[error(
+        "{CAPTURE}={value} is not a known value: set it to SPAN_ONLY to export the content of messages, or to \
+         NO_CONTENT"
+    )]
+    Capture {
+        /// The value.
+        value: String,
+    },
     /// The exporter cannot be created, e.g. because of an invalid URL.
     #[error("cannot export traces: {0}; check the OTEL_EXPORTER_OTLP_* variables")]
     Exporter(String),
@@ -49,13 +60,16 @@ pub enum ExportError {
 pub struct Settings {
     /// The destination of spans, for display; without user information.
     pub endpoint: String,
+    /// Whether the environment asks for the content of messages, by
+    /// `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`; `None` = it is not set.
+    pub message_content: Option<bool>,
 }
 
 impl Settings {
     /// Reads the environment of this process. Returns `None` if no endpoint is set or tracing is disabled.
     ///
     /// # Errors
-    /// Returns an error if the protocol is not `http/protobuf`.
+    /// Returns an error if the protocol is not `http/protobuf`, or the capture of message content has an unknown value.
     pub fn from_environment() -> Result<Option<Self>, ExportError> {
         Self::read(|name| env::var(name).ok().filter(|value| !value.trim().is_empty()))
     }
@@ -71,21 +85,37 @@ impl Settings {
         if let Some((name, value)) = asked.filter(|(_, value)| value != PROTOCOL) {
             return Err(ExportError::Protocol { name, value });
         }
-        Ok(Some(Self { endpoint: shown(&endpoint) }))
+        let message_content = variable(CAPTURE).map(|value| captures(&value)).transpose()?;
+        Ok(Some(Self { endpoint: shown(&endpoint), message_content }))
     }
 
-    /// Creates the observer that exports to the endpoint, over `client`, on the current runtime.
+    /// Creates the observer that exports to the endpoint, over `client`, on the current runtime. If `content` is given,
+    /// it also exports the content of messages, from which `content` removes secrets.
     ///
     /// # Errors
     /// Returns an error if the URL or a header in the environment is invalid.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn traces(&self, client: reqwest::Client) -> Result<Traces, ExportError> {
+    pub fn traces(&self, client: reqwest::Client, content: Option<Redact>) -> Result<Traces, ExportError> {
         let client = Client { client, runtime: Handle::current(), is_failing: AtomicBool::new(false) };
         // The exporter reads URL, headers and timeout from the environment.
         let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
-        Ok(Traces::new(exporter.map_err(|error| ExportError::Exporter(error.to_string()))?))
+        let exporter = exporter.map_err(|error| ExportError::Exporter(error.to_string()))?;
+        Ok(match content {
+            Some(redact) => Traces::with_content(exporter, redact),
+            None => Traces::new(exporter),
+        })
+    }
+}
+
+/// Whether spans have content, by the values that OpenTelemetry's instrumentations share. Older ones use `true` and
+/// `false`. This crate exports no events, so `EVENT_ONLY` means none.
+fn captures(value: &str) -> Result<bool, ExportError> {
+    match value.trim().to_ascii_uppercase().as_str() {
+        "SPAN_ONLY" | "SPAN_AND_EVENT" | "TRUE" => Ok(true),
+        "NO_CONTENT" | "EVENT_ONLY" | "FALSE" => Ok(false),
+        _ => Err(ExportError::Capture { value: value.to_owned() }),
     }
 }
 
@@ -191,6 +221,23 @@ mod tests {
         assert_eq!(read(&[ON]).unwrap().unwrap().endpoint, "http://127.0.0.1:4318/");
         assert_eq!(read(&[ON, ("OTEL_SDK_DISABLED", "TRUE")]).unwrap(), None);
         assert_eq!(read(&[ON, ("OTEL_TRACES_EXPORTER", "none")]).unwrap(), None);
+    }
+
+    #[test]
+    fn content_is_exported_only_if_the_environment_says_so() {
+        let asked = |value| read(&[ON, (CAPTURE, value)]).map(|settings| settings.unwrap().message_content);
+        assert_eq!(read(&[ON]).unwrap().unwrap().message_content, None);
+        for value in ["SPAN_ONLY", "span_and_event", "true"] {
+            assert_eq!(asked(value).unwrap(), Some(true), "{value}");
+        }
+        for value in ["NO_CONTENT", "EVENT_ONLY", "False"] {
+            assert_eq!(asked(value).unwrap(), Some(false), "{value}");
+        }
+        let error = asked("spans").unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("{CAPTURE}=spans is not a known value: set it to SPAN_ONLY")),
+            "{error}"
+        );
     }
 
     #[test]

@@ -18,6 +18,13 @@ pub(crate) const TOOL_NAME: &str = "gen_ai.tool.name";
 pub(crate) const TOOL_CALL: &str = "gen_ai.tool.call.id";
 pub(crate) const TOOL_TYPE: &str = "gen_ai.tool.type";
 
+// The content of messages, exported only if asked for.
+pub(crate) const SYSTEM_INSTRUCTIONS: &str = "gen_ai.system_instructions";
+pub(crate) const INPUT_MESSAGES: &str = "gen_ai.input.messages";
+pub(crate) const OUTPUT_MESSAGES: &str = "gen_ai.output.messages";
+pub(crate) const TOOL_ARGUMENTS: &str = "gen_ai.tool.call.arguments";
+pub(crate) const TOOL_RESULT: &str = "gen_ai.tool.call.result";
+
 pub(crate) const ERROR_TYPE: &str = "error.type";
 pub(crate) const METHOD: &str = "http.request.method";
 pub(crate) const RESEND_COUNT: &str = "http.request.resend_count";

@@ -10,7 +10,10 @@ use opentelemetry::{
     trace::{Event, SpanKind, Status},
 };
 
-use crate::name;
+use crate::{
+    content::{Answer, Content, History},
+    name,
+};
 
 /// Maximum number of waits recorded in the span of a step. Later ones are only counted.
 const MAX_EVENTS: usize = 64;
@@ -73,6 +76,9 @@ pub(crate) struct Step {
     failure: Option<Category>,
     waits: Vec<Event>,
     more_waits: u32,
+    /// The content of the latest call, if asked for.
+    asked: Option<History>,
+    answer: Option<Answer>,
 }
 
 impl Step {
@@ -86,12 +92,30 @@ impl Step {
             failure: None,
             waits: Vec::new(),
             more_waits: 0,
+            asked: None,
+            answer: None,
         }
     }
 
     /// Records the start of another attempt.
     pub(crate) fn again(&mut self, call: &ProviderCall) {
         (self.call, self.failure) = (call.clone(), None);
+        self.forget();
+    }
+
+    /// Records the request of the latest call.
+    pub(crate) fn asks(&mut self, history: History) {
+        (self.asked, self.answer) = (Some(history), Some(Answer::default()));
+    }
+
+    /// Returns the answer to the latest call, if its content is recorded.
+    pub(crate) fn answer(&mut self) -> Option<&mut Answer> {
+        self.answer.as_mut()
+    }
+
+    /// Drops the content: during a wait, it would take memory, and the next call has it again.
+    fn forget(&mut self) {
+        (self.asked, self.answer) = (None, None);
     }
 
     pub(crate) fn answers(&mut self, at: Millis) {
@@ -113,6 +137,7 @@ impl Step {
         else {
             return;
         };
+        self.forget();
         if self.waits.len() == MAX_EVENTS {
             self.more_waits += 1;
             return;
@@ -132,7 +157,7 @@ impl Step {
     }
 
     /// Ends the step: with the failure of its last attempt, if it failed, or because its turn was stopped.
-    pub(crate) fn end(self, at: SystemTime, is_stopped: bool) -> Span {
+    pub(crate) fn end(self, at: SystemTime, is_stopped: bool, content: Option<&Content>) -> Span {
         let call = &self.call;
         let mut span = Span::new(format!("chat {}", call.model_name), SpanKind::Client, time(self.begun), at);
         span.set(name::OPERATION, "chat");
@@ -142,6 +167,11 @@ impl Step {
         span.set_if(name::FIRST_CHUNK, first.map(|ms| Duration::from_millis(ms).as_secs_f64()));
         if let Some(usage) = &self.usage {
             span.count(usage);
+        }
+        if let (Some(asked), Some(content)) = (self.asked, content) {
+            span.set_if(name::SYSTEM_INSTRUCTIONS, asked.instructions);
+            span.set(name::INPUT_MESSAGES, asked.messages);
+            span.set_if(name::OUTPUT_MESSAGES, self.answer.and_then(|answer| answer.written(content)));
         }
         match self.failure {
             Some(category) => span.fail(category.as_str()),
@@ -197,15 +227,29 @@ pub(crate) fn attempt(call: &ProviderCall, at: Millis, end: &CallEnd<'_>) -> Spa
     span
 }
 
+/// A tool call that has its result.
+#[derive(Debug)]
+pub(crate) struct ToolCall<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) is_error: bool,
+    pub(crate) ran_ms: u64,
+    /// Its arguments and its result, if asked for.
+    pub(crate) arguments: Option<String>,
+    pub(crate) result: Option<String>,
+}
+
 /// Returns the span of a tool call.
-pub(crate) fn tool(at: SystemTime, name: &str, id: &str, is_error: bool, ran_ms: u64) -> Span {
-    let begun = at.checked_sub(Duration::from_millis(ran_ms)).unwrap_or(at);
-    let mut span = Span::new(format!("execute_tool {name}"), SpanKind::Internal, begun, at);
+pub(crate) fn tool(at: SystemTime, call: ToolCall<'_>) -> Span {
+    let begun = at.checked_sub(Duration::from_millis(call.ran_ms)).unwrap_or(at);
+    let mut span = Span::new(format!("execute_tool {}", call.name), SpanKind::Internal, begun, at);
     span.set(name::OPERATION, "execute_tool");
-    span.set(name::TOOL_NAME, name.to_owned());
-    span.set(name::TOOL_CALL, id.to_owned());
+    span.set(name::TOOL_NAME, call.name.to_owned());
+    span.set(name::TOOL_CALL, call.id.to_owned());
     span.set(name::TOOL_TYPE, "function");
-    if is_error {
+    span.set_if(name::TOOL_ARGUMENTS, call.arguments);
+    span.set_if(name::TOOL_RESULT, call.result);
+    if call.is_error {
         span.fail("tool_error");
     }
     span

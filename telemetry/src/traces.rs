@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use everturn_kernel::Millis;
+use everturn_kernel::{Millis, Request, StreamEvent};
 use everturn_orchestrator::{CallEnd, Observer, ProviderCall, TurnEnd};
 use everturn_wire::{AgentEvent, EventBody, StepId, TraceContext, TurnId};
 use opentelemetry::{
@@ -18,22 +18,33 @@ use opentelemetry::{
 use opentelemetry_sdk::{
     Resource,
     trace::{
-        BatchSpanProcessor, Config, SamplingDecision, SpanData, SpanEvents, SpanExporter, SpanProcessor,
+        BatchConfig, BatchConfigBuilder, BatchSpanProcessor, Config, SamplingDecision, SpanData, SpanEvents,
+        SpanExporter, SpanProcessor,
     },
 };
 
 use crate::{
+    content::{Arguments, Content, History, MAX_ATTRIBUTE, Redact},
     id::{Part, Trace},
-    span::{self, Span, Step},
+    span::{self, Span, Step, ToolCall},
 };
+
+/// Queue and batch with content. A span has up to 48 KiB of it, so that a full queue takes up to 24 MiB, and a batch
+/// stays below the request limit of collectors. Without content, the defaults of OpenTelemetry apply.
+const QUEUE: usize = 512;
+const BATCH: usize = 128;
 
 /// An observer that exports turns as spans.
 pub struct Traces {
     processor: BatchSpanProcessor,
     config: Config,
     scope: InstrumentationScope,
+    /// Prepares content for export; `None` = it is not exported.
+    content: Option<Content>,
     /// Turns with a call made by this process.
     turns: Mutex<HashMap<TurnId, Open>>,
+    /// The arguments of tool calls without a result.
+    arguments: Mutex<Arguments>,
 }
 
 /// A turn in progress.
@@ -53,14 +64,26 @@ impl fmt::Debug for Traces {
 impl Traces {
     /// Creates an observer that exports to `exporter`, in batches, on its own thread. The standard environment
     /// variables configure the sampler, the resource and the batches.
-    pub fn new(mut exporter: impl SpanExporter + 'static) -> Self {
+    pub fn new(exporter: impl SpanExporter + 'static) -> Self {
+        Self::build(exporter, None)
+    }
+
+    /// Like [`new`](Self::new), but also exports the content of messages and tool calls. `redact` removes secrets from
+    /// each text; it should also recognize truncated ones.
+    pub fn with_content(exporter: impl SpanExporter + 'static, redact: Redact) -> Self {
+        Self::build(exporter, Some(Content::new(redact)))
+    }
+
+    fn build(mut exporter: impl SpanExporter + 'static, content: Option<Content>) -> Self {
         let config = Config::default();
         let resource = resource();
         exporter.set_resource(&resource);
         let scope = InstrumentationScope::builder("everturn").with_version(env!("CARGO_PKG_VERSION")).build();
-        let mut processor = BatchSpanProcessor::builder(exporter).build();
+        let batch = if content.is_some() { with_content() } else { BatchConfig::default() };
+        let mut processor = BatchSpanProcessor::builder(exporter).with_batch_config(batch).build();
         processor.set_resource(&resource);
-        Self { processor, config, scope, turns: Mutex::default() }
+        let (turns, arguments) = (Mutex::default(), Mutex::default());
+        Self { processor, config, scope, content, turns, arguments }
     }
 
     /// Exports pending spans, and stops. Blocks for up to `within`, so call it only where blocking is allowed.
@@ -72,6 +95,10 @@ impl Traces {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TurnId, Open>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn arguments(&self) -> MutexGuard<'_, Arguments> {
+        self.arguments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self, call: &ProviderCall) -> Open {
@@ -122,6 +149,10 @@ impl Observer for Traces {
         false
     }
 
+    fn wants_content(&self) -> bool {
+        self.content.is_some()
+    }
+
     fn event(&self, event: &AgentEvent) {
         let Some(id) = &event.turn_id else { return };
         let (mut turns, now) = (self.lock(), SystemTime::now());
@@ -132,7 +163,13 @@ impl Observer for Traces {
             (EventBody::StepComplete { .. }, step) => {
                 let Some(step) = step.take().filter(|_| open.is_sampled) else { return };
                 let part = Part::Step(step.number);
-                self.export(&open.trace, part, Some(Part::Turn), step.end(now, false));
+                self.export(&open.trace, part, Some(Part::Turn), step.end(now, false, self.content.as_ref()));
+            }
+            (EventBody::ToolCall { step_id, tool_call_id, input, .. }, _) if open.is_sampled => {
+                if let Some(content) = &self.content {
+                    self.arguments()
+                        .keep(id, step_id, tool_call_id, || content.written(input, MAX_ATTRIBUTE));
+                }
             }
             (
                 EventBody::ToolResult {
@@ -140,12 +177,18 @@ impl Observer for Traces {
                     tool_call_id,
                     tool_name,
                     is_error,
-                    duration_ms: Some(ran_ms),
+                    duration_ms,
+                    content,
                     ..
                 },
                 _,
             ) if open.is_sampled => {
-                let span = span::tool(now, tool_name, tool_call_id, *is_error, *ran_ms);
+                let arguments = self.arguments().take(id, step_id, tool_call_id);
+                // A call that did not run has no duration.
+                let Some(ran_ms) = *duration_ms else { return };
+                let result = self.content.as_ref().map(|of_span| of_span.text(content, MAX_ATTRIBUTE));
+                let (name, id, is_error) = (tool_name, tool_call_id, *is_error);
+                let span = span::tool(now, ToolCall { name, id, is_error, ran_ms, arguments, result });
                 let part = Part::Tool(number(step_id), tool_call_id);
                 self.export(&open.trace, part, Some(Part::Turn), span);
             }
@@ -160,6 +203,27 @@ impl Observer for Traces {
         match &mut open.step {
             Some(step) if step.number == call.op.step => step.again(call),
             step => *step = Some(Step::new(call)),
+        }
+    }
+
+    fn call_asks(&self, call: &ProviderCall, request: &Request) {
+        let Some(content) = &self.content else { return };
+        if !self.lock().get(&call.turn_id).is_some_and(|open| open.is_sampled) {
+            return;
+        }
+        // Without the lock, because it takes a while.
+        let history = History::new(content, &request.messages);
+        if let Some(step) = self.lock().get_mut(&call.turn_id).and_then(|open| open.step.as_mut()) {
+            step.asks(history);
+        }
+    }
+
+    fn call_yields(&self, call: &ProviderCall, event: &StreamEvent) {
+        let Some(content) = &self.content else { return };
+        let mut turns = self.lock();
+        let step = turns.get_mut(&call.turn_id).and_then(|open| open.step.as_mut());
+        if let Some(answer) = step.and_then(Step::answer) {
+            answer.add(content, event);
         }
     }
 
@@ -196,6 +260,9 @@ impl Observer for Traces {
     }
 
     fn turn_ended(&self, end: &TurnEnd<'_>) {
+        if self.content.is_some() {
+            self.arguments().forget(end.turn.id());
+        }
         let open = self.lock().remove(end.turn.id());
         let (trace, is_sampled, provider, step) = match open {
             Some(Open { trace, is_sampled, provider, step }) => (trace, is_sampled, provider, step),
@@ -211,7 +278,8 @@ impl Observer for Traces {
         }
         if let Some(step) = step {
             let part = Part::Step(step.number);
-            self.export(&trace, part, Some(Part::Turn), step.end(SystemTime::now(), true));
+            let span = step.end(SystemTime::now(), true, self.content.as_ref());
+            self.export(&trace, part, Some(Part::Turn), span);
         }
         self.export(&trace, Part::Turn, None, span::turn(end, provider));
     }
@@ -228,6 +296,19 @@ fn resource() -> Resource {
         true => builder.build(),
         false => builder.with_service_name("everturn").build(),
     }
+}
+
+/// Returns the batch settings with content. The environment overrides them.
+fn with_content() -> BatchConfig {
+    let is_set = |name| env::var(name).is_ok_and(|value: String| !value.is_empty());
+    let mut batch = BatchConfigBuilder::default();
+    if !is_set("OTEL_BSP_MAX_QUEUE_SIZE") {
+        batch = batch.with_max_queue_size(QUEUE);
+    }
+    if !is_set("OTEL_BSP_MAX_EXPORT_BATCH_SIZE") {
+        batch = batch.with_max_export_batch_size(BATCH);
+    }
+    batch.build()
 }
 
 /// Returns the number of a step. Step ids have the form `<turn>#<number>`.

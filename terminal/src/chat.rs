@@ -252,7 +252,7 @@ impl Chat {
             Kept::InFile(words) => format!("{words} --continue"),
             Kept::Nowhere => return Ok(()),
         };
-        self.note(&format!("Continue with: {words}"))
+        Ok(self.view.line(&Line::Command { remark: "Continue with:", command: words })?)
     }
 
     fn note(&mut self, text: &str) -> Result<()> {

@@ -108,7 +108,8 @@ fn a_target_that_never_answered_may_simply_not_be_there() {
     let refused = unreached(Unreached::NoConnection);
     assert_eq!(gates.failed(&call(gates.clone(), "a"), &refused, Millis(1_100)), None);
     let hold = gates.failed(&call(gates.clone(), "a"), &unreached(Unreached::NoRoute), Millis(1_100));
-    assert!(hold.is_some(), "without a route to it nothing else is the matter");
+    let message = hold.expect("without a route to it nothing else is the matter").failure.message;
+    assert!(message.starts_with("Offline, waiting for the network"), "{message}");
 }
 
 #[test]
@@ -121,7 +122,10 @@ fn while_the_network_is_gone_one_turn_looks_for_it_and_nothing_is_used_up() {
     for _ in 0..6 {
         let hold = gates.failed(&call(gates.clone(), "a"), &refused, Millis(now)).unwrap();
         assert!(!hold.in_budget && !hold.shared, "{hold:?}");
-        assert_eq!(hold.failure.message, "Offline, waiting for the network: connection refused");
+        assert_eq!(
+            hold.failure.message,
+            "No connection, waiting for the provider or the network: connection refused"
+        );
         let other = gates.enter("m", &"c".into(), &"b".into(), Millis(now)).unwrap();
         assert!(other.shared && !other.in_budget);
         waited.push(hold.wait_ms);

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use everturn_orchestrator::{CallEnd, Observer, Orchestrator, ProviderCall, TurnEnd, kernel::Millis};
+use everturn_orchestrator::{
+    CallEnd, Observer, Orchestrator, ProviderCall, TurnEnd,
+    kernel::{Millis, Request, StreamEvent},
+};
 use everturn_provider::Scripted;
 use everturn_wire::{AgentEvent, EventBody, TraceContext};
 
@@ -143,5 +146,64 @@ async fn the_trace_of_a_request_reaches_the_provider_and_observers_may_add_to_it
             "stop of a/m in none".to_owned(),
         ];
         assert_eq!(*tracer.0.lock().unwrap(), if is_observed { &noted[..] } else { &[] });
+    }
+}
+
+/// Notes the content of calls, if it wants any.
+#[derive(Default)]
+struct Reader {
+    wants_content: bool,
+    seen: Mutex<Vec<String>>,
+}
+
+impl Observer for Reader {
+    fn wants_content(&self) -> bool {
+        self.wants_content
+    }
+
+    fn call_begins(&self, call: &ProviderCall) {
+        self.seen.lock().unwrap().push(format!("{} begins", call.op));
+    }
+
+    fn call_asks(&self, call: &ProviderCall, request: &Request) {
+        self.seen.lock().unwrap().push(format!("{} asks with {} messages", call.op, request.messages.len()));
+    }
+
+    fn call_yields(&self, call: &ProviderCall, event: &StreamEvent) {
+        let event = match event {
+            StreamEvent::Text(text) => text.clone(),
+            StreamEvent::Failed(failure) => failure.message.clone(),
+            StreamEvent::Finished(_) => "the end".to_owned(),
+            other => format!("{other:?}"),
+        };
+        self.seen.lock().unwrap().push(format!("{} yields {event}", call.op));
+    }
+
+    fn call_ended(&self, call: &ProviderCall, _: Millis, _: CallEnd<'_>) {
+        self.seen.lock().unwrap().push(format!("{} ends", call.op));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_content_of_calls_is_observed_only_if_it_is_wanted() {
+    for wants_content in [false, true] {
+        let reader = Arc::new(Reader { wants_content, ..Reader::default() });
+        let script = Scripted::new([refused_with_hint(20_000), answer("hello")]);
+        let builder = Orchestrator::builder().model("a", "m", Arc::new(script)).observer(reader.clone());
+        World::of(builder).say("hi").await.turn().await;
+        let content = [
+            "0.0 begins",
+            "0.0 asks with 1 messages",
+            "0.0 yields HTTP 429: busy",
+            "0.0 ends",
+            "0.1 begins",
+            "0.1 asks with 1 messages",
+            "0.1 yields hello",
+            "0.1 yields the end",
+            "0.1 ends",
+        ];
+        let is_wanted = |line: &&str| wants_content || !line.contains(" asks ") && !line.contains(" yields ");
+        let expected: Vec<_> = content.into_iter().filter(is_wanted).collect();
+        assert_eq!(*reader.seen.lock().unwrap(), expected);
     }
 }

@@ -23,6 +23,7 @@ pub(super) struct File {
     pub(super) tools: ToolTable,
     pub(super) agent: AgentTable,
     pub(super) compaction: CompactionTable,
+    pub(super) telemetry: TelemetryTable,
     #[serde(rename = "provider")]
     pub(super) providers: Vec<ProviderTable>,
     #[serde(rename = "route")]
@@ -71,6 +72,13 @@ pub(super) struct ServerTable {
     pub(super) token: Option<Hidden>,
     pub(super) allowed_hosts: Vec<String>,
     pub(super) allowed_origins: Vec<String>,
+}
+
+/// Settings of exported traces. Their destination is set in the environment.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct TelemetryTable {
+    pub(super) message_content: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]

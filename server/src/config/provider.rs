@@ -42,6 +42,11 @@ impl Provider {
         vendor::of_environment(environment)
     }
 
+    /// Returns a warning if models are only assumed by [`of_environment`](Self::of_environment).
+    pub(super) fn assumed_models(environment: &Environment<'_>) -> Option<String> {
+        vendor::assumed_models(environment)
+    }
+
     /// Resolves a table of the file. Also returns the missing keys; if none is left, there is no provider.
     pub(super) fn resolve(
         table: &ProviderTable,
@@ -115,6 +120,10 @@ fn vendor_of(kind: Kind) -> Vendor {
 /// Checks that the base URL does not include the path of a call, which would be appended a second time. The URL is not
 /// repeated, because its path may contain a secret.
 fn check_base_url(name: &str, base_url: &str) -> Result<()> {
+    // The address itself may contain a secret.
+    if !["http://", "https://"].iter().any(|scheme| base_url.trim().starts_with(scheme)) {
+        bail!("{name} must begin with http:// or https://, e.g. http://127.0.0.1:11434/v1");
+    }
     let path = base_url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     match CALLS.iter().find(|call| path.ends_with(*call)) {
         Some(call) => bail!("{name} ends with {call}, which is appended for each call: remove {call}"),

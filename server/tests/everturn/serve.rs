@@ -95,7 +95,7 @@ async fn an_unusable_server_configuration_is_rejected_at_once() {
         (
             "[[provider]]\nname = \"a\"\nbase_url = \"nonsense\"\nmodels = [\"m\"]",
             &["--listen", "127.0.0.1:0"],
-            "provider \"a\": the base URL",
+            "provider \"a\": `base_url` must begin with http:// or https://",
         ),
     ] {
         let output = Home::with(config).run(words).await;

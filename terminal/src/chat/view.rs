@@ -61,6 +61,8 @@ pub(super) enum Line {
     Tool { call: String, result: String, is_error: bool },
     /// A remark.
     Note(String),
+    /// A remark about a command to type, which stays on one line so that it can be copied.
+    Command { remark: &'static str, command: String },
     /// A remark that scripts need, too.
     Warning(String),
     /// Why the answer starts again.

@@ -63,6 +63,9 @@ impl TurnHost<'_> {
             Some(call) => self.conversation.observers().trace_of(call),
             None => self.settings.definition.trace.as_deref().cloned(),
         };
+        if let Some(call) = &call {
+            self.conversation.observers().begins(call, &request);
+        }
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
         let started = started
             .unwrap_or_else(|panic| stream::once(future::ready(broke(&model.id, panic.as_ref()))).boxed());

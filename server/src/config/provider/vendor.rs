@@ -71,6 +71,20 @@ pub(super) fn of_environment(environment: &Environment<'_>) -> Result<Vec<Provid
     Ok(providers)
 }
 
+/// Returns a warning if the models of another endpoint than OpenAI's are not named. A key suggests a proxy to OpenAI.
+pub(super) fn assumed_models(environment: &Environment<'_>) -> Option<String> {
+    let is_elsewhere = environment.get(OPENAI.base_url_variable).is_some();
+    let is_named =
+        environment.get(OPENAI.key_variable).or_else(|| environment.get("EVERTURN_MODEL")).is_some();
+    (is_elsewhere && !is_named).then(|| {
+        format!(
+            "EVERTURN_MODEL is not set, so the endpoint in {} is asked for models of OpenAI: set it to models that \
+             the endpoint has, e.g. EVERTURN_MODEL=llama3.2",
+            OPENAI.base_url_variable
+        )
+    })
+}
+
 impl Vendor {
     fn provider(&self, environment: &Environment<'_>) -> Result<Option<Provider>> {
         let key = environment.get(self.key_variable);

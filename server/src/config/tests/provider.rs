@@ -17,6 +17,21 @@ fn an_openai_key_is_a_provider() {
 }
 
 #[test]
+fn models_of_another_endpoint_must_be_named() {
+    let case = Case::new("").variable("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
+    let warnings = case.config().warnings;
+    assert!(matches!(&warnings[..], [line] if line.starts_with("EVERTURN_MODEL is not set")), "{warnings:?}");
+    let case = case.variable("EVERTURN_MODEL", "llama3.2");
+    assert!(case.config().warnings.is_empty());
+    assert!(Case::new("").variable("OPENAI_API_KEY", "sk-s3cret").config().warnings.is_empty());
+    let problem = Case::new("").variable("OPENAI_BASE_URL", "127.0.0.1:1/s3cret").problem();
+    assert_eq!(
+        problem,
+        "OPENAI_BASE_URL must begin with http:// or https://, e.g. http://127.0.0.1:11434/v1"
+    );
+}
+
+#[test]
 fn each_key_is_a_provider() {
     let case = Case::new("").variable("ANTHROPIC_API_KEY", "sk-ant-s3cret");
     let config = case.config();

@@ -292,13 +292,20 @@ impl<W: Write> View for Live<W> {
     fn line(&mut self, line: &Line) -> io::Result<()> {
         self.enter(Section::Line)?;
         self.new_row()?;
-        if !matches!(line, Line::Note(_) | Line::Warning(_)) {
+        if !matches!(line, Line::Note(_) | Line::Command { .. } | Line::Warning(_)) {
             self.close();
         }
         match line {
             Line::Failure(text) => self.colored(Color::Yellow, "! ", text)?,
             Line::Error(text) => self.colored(Color::Red, "", text)?,
             Line::Note(text) | Line::Warning(text) | Line::Restart(text) => self.dim(text)?,
+            Line::Command { remark, command } => {
+                // The terminal itself breaks a long row, which it copies as one.
+                self.dim(remark)?;
+                let command = Visible::default().push(command);
+                let dim = SetAttribute(Attribute::Dim);
+                queue!(self.out, dim, Print(format!(" {command}")), SetAttribute(Attribute::Reset))?;
+            }
             Line::Approval { title, details } => {
                 self.colored(Color::Yellow, "? ", title)?;
                 // Wrapped here, so that no row of an argument begins where our own lines do.

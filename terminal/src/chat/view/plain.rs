@@ -70,6 +70,7 @@ impl<O: Write, E: Write> View for Plain<O, E> {
             | Line::Warning(text)
             | Line::Restart(text)
             | Line::Error(text) => self.tell(text),
+            Line::Command { remark, command } => self.tell(&format!("{remark} {command}")),
             Line::Approval { title, details } => {
                 self.tell(title)?;
                 details.iter().try_for_each(|line| self.tell(&format!("  | {line}")))

@@ -97,6 +97,16 @@ async fn what_a_model_says_cannot_steer_the_terminal() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_command_stays_on_one_line_so_that_it_can_be_copied() {
+    let mut terminal = Terminal::new(true, false);
+    let command = "everturn chat --server http://127.0.0.1:4777".to_owned();
+    terminal.view.line(&Line::Command { remark: "Continue with:", command }).unwrap();
+    let rows = ["Continue with: everturn chat --server ht", "tp://127.0.0.1:4777"];
+    assert_eq!(terminal.shown(), rows);
+    assert!(terminal.screen.screen().row_wrapped(0), "the terminal broke the row");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_of_another_kind_stands_apart() {
     let mut terminal = Terminal::new(true, false);
     terminal.view.line(&Line::Note("hello".to_owned())).unwrap();
