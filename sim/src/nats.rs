@@ -1,6 +1,7 @@
 //! Real NATS servers on loopback ports, which can be frozen, killed and started again.
 
 use std::{
+    collections::BTreeSet,
     env,
     fs::{self, File},
     net::TcpListener,
@@ -209,6 +210,14 @@ impl NatsCluster {
         let servers: Vec<_> = (0..3).map(server).collect();
         for server in &servers {
             server.wait_until_healthy().await;
+            // Two of three are enough to serve, but then clients of the third do not hear the others' clients.
+            let knows_others = async || {
+                let state = server.monitor("/routez").await?;
+                let peers =
+                    state["routes"].as_array()?.iter().filter_map(|route| route["remote_name"].as_str());
+                (peers.collect::<BTreeSet<_>>().len() == 2).then_some(())
+            };
+            wait_for(&format!("{} is connected to the others", server.name), knows_others).await;
         }
         Self { servers }
     }
