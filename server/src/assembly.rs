@@ -13,12 +13,13 @@ use crate::{
     config::{Api, Compaction, Config, Provider, Route},
     dice::Dice,
     mcp::McpServers,
+    storage::Storage,
 };
 
-/// Builds the orchestrator without connecting. Without a journal, conversations are lost when the process ends.
+/// Builds the orchestrator without connecting.
 pub(crate) fn orchestrator(
     config: &Config,
-    journal: Option<Arc<SqliteJournal>>,
+    storage: Storage,
     servers: &McpServers,
     traces: Option<Arc<Traces>>,
 ) -> Result<Orchestrator> {
@@ -26,9 +27,7 @@ pub(crate) fn orchestrator(
     if let Some(traces) = traces {
         builder = builder.observer(traces);
     }
-    if let Some(journal) = journal {
-        builder = builder.journal(journal.clone()).state(journal);
-    }
+    builder = storage.keep(builder);
     if let Some(steps) = config.usual_max_steps {
         builder = builder.usual_max_steps(steps);
     }

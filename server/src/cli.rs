@@ -109,6 +109,10 @@ pub(crate) struct Serve {
     /// Keep conversations in memory only
     #[arg(long, conflicts_with = "data")]
     memory: bool,
+    /// Share conversations with other servers over these NATS servers, e.g. nats://127.0.0.1:4222; several are separated by
+    /// commas
+    #[arg(long, value_name = "SERVERS", conflicts_with_all = ["data", "memory"])]
+    cluster: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -189,6 +193,7 @@ impl Serve {
             token: self.token.clone(),
             data: self.data.clone(),
             memory: self.memory,
+            cluster: self.cluster.clone(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The configuration. Flags override the environment, which overrides the file, which overrides defaults.
 
+mod cluster;
 mod compaction;
 mod environment;
 mod file;
@@ -26,6 +27,7 @@ use everturn_kernel::{AfterContent, Settings, Target};
 use everturn_mcp::ServerConfig;
 use everturn_wire::RequiredReport;
 
+pub(crate) use cluster::Cluster;
 pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
 pub(crate) use everturn_console::Hidden;
@@ -54,6 +56,8 @@ pub(crate) struct Flags {
     pub(crate) data: Option<PathBuf>,
     /// Keep conversations in memory only.
     pub(crate) memory: bool,
+    /// The NATS servers of a cluster, separated by commas.
+    pub(crate) cluster: Option<String>,
 }
 
 /// The validated configuration.
@@ -64,6 +68,8 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     /// The file that conversations are kept in; `None` = in memory.
     pub(crate) data: Option<PathBuf>,
+    /// The cluster that keeps conversations instead.
+    pub(crate) cluster: Option<Cluster>,
     pub(crate) token: Option<Hidden>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
@@ -110,7 +116,11 @@ impl Config {
         let token = flags.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
         let token = token.as_deref().and_then(Hidden::new);
         let token = token.or_else(|| file.server.token.and_then(|token| Hidden::new(token.reveal())));
-        let data = data(flags, environment, file.server.data)?;
+        let cluster = Cluster::resolve(flags, environment, file.cluster)?;
+        let data = match &cluster {
+            Some(_) => None,
+            None => data(flags, environment, file.server.data)?,
+        };
         let retry = Retry::resolve(&file.retry)?;
         let mut settings = Settings {
             max_steps: file.max_steps.filter(|steps| *steps > 0),
@@ -143,6 +153,7 @@ impl Config {
             file: path,
             listen,
             data,
+            cluster,
             token,
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,

@@ -54,6 +54,10 @@ pub(crate) fn of(
         };
         say("data", &format!("{}{unsealed}", data.display()));
     }
+    if let Some(cluster) = &config.cluster {
+        let taken = if resumed > 0 { format!("  ({resumed} turns taken over)") } else { String::new() };
+        say("cluster", &format!("{}{taken}", cluster.shown));
+    }
     if let Some(file) = &config.file {
         say("config", &file.display().to_string());
     }

@@ -16,6 +16,7 @@ mod private;
 mod retention;
 mod router;
 mod serve;
+mod storage;
 mod traces;
 
 use std::{

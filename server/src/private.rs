@@ -21,6 +21,7 @@ use crate::{
     mcp::McpServers,
     retention, router,
     serve::{bind, save},
+    storage::Storage,
 };
 
 /// A server on a free port.
@@ -41,7 +42,8 @@ impl Private {
         let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
         let config = Config { token: Some(token.clone()), ..config };
         let servers = McpServers::start(&config.mcp)?;
-        let orchestrator = assembly::orchestrator(&config, journal.clone(), &servers, None)?;
+        let orchestrator =
+            assembly::orchestrator(&config, Storage::of_file(journal.clone()), &servers, None)?;
         let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
         let address = listener.local_addr()?;
         let capacity = Capacity::of_process();

@@ -24,6 +24,7 @@ use crate::{
     greeting,
     mcp::McpServers,
     retention, router,
+    storage::Storage,
     traces::Exporting,
 };
 
@@ -43,17 +44,17 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     // file.
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
-    let journal = config.data.as_deref().map(assembly::journal).transpose()?;
+    let storage = Storage::open(&config, &address.to_string()).await?;
     let servers = McpServers::start(&config.mcp)?;
     let exporting = Exporting::start(&config)?;
     let traces = exporting.as_ref().map(|exporting| exporting.traces.clone());
-    let orchestrator = assembly::orchestrator(&config, journal.clone(), &servers, traces)?;
+    let orchestrator = assembly::orchestrator(&config, storage.clone(), &servers, traces)?;
     let capacity = Capacity::of_process();
     let upkeep = tokio::spawn(metrics.clone().keep_up());
     let (app, sockets) = router::open(&orchestrator, &config, &capacity, metrics, address)?;
     servers.settled().await;
     let resumed = orchestrator.resume().await.context("cannot resume earlier turns")?;
-    if let Some(journal) = journal {
+    if let Storage::File(journal) = storage {
         let clock = SystemClock::default();
         tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
     }

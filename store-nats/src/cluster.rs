@@ -7,12 +7,23 @@ mod parts;
 
 use std::sync::Arc;
 
+use async_nats::{Client, RequestError, RequestErrorKind};
+use bytes::Bytes;
 use everturn_orchestrator::Cluster;
 
 use crate::{ConnectError, NatsJournal};
 use commands::NatsCommands;
 use live::NatsLive;
 use members::NatsMembers;
+
+/// Waits until the server knows the subscriptions of this connection. Other servers of a cluster learn of them a little later.
+async fn settle(client: &Client) -> Result<(), RequestError> {
+    // Any answer shows it, here that nobody listens.
+    match client.request(client.new_inbox(), Bytes::new()).await {
+        Err(error) if error.kind() != RequestErrorKind::NoResponders => Err(error),
+        _ => Ok(()),
+    }
+}
 
 impl NatsJournal {
     /// Returns the ports of this journal's node, for [`Builder::cluster`](everturn_orchestrator::Builder::cluster). `name` is

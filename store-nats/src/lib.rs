@@ -31,6 +31,7 @@ mod record;
 mod remove;
 mod scan;
 mod server;
+mod state;
 mod stream;
 mod title;
 mod walk;
@@ -39,6 +40,7 @@ pub use error::ConnectError;
 pub use journal::NatsJournal;
 pub use names::{Names, conversation_of, token};
 pub use options::{Login, Options, Tls};
+pub use state::NatsState;
 
 /// The README's example compiles.
 #[cfg(doctest)]

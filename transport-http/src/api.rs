@@ -77,6 +77,7 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
         .route("/conversations/{id}/queue/{messageId}", delete(control::cancel_queued))
         .route("/models", get(query::models))
         .route("/targets", get(query::targets))
+        .route("/cluster", get(query::cluster))
         .route("/tools", get(query::tools))
         .route("/health", get(query::health))
         .route("/openapi.json", get(document::openapi))

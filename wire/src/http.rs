@@ -302,6 +302,35 @@ pub struct ModelInfo {
     pub max_output_tokens: Option<u64>,
 }
 
+/// Response of `GET /cluster`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterState {
+    /// The id of this server; absent if it shares its conversations with no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// All servers that share the conversations and are alive, this one included, by id.
+    pub nodes: Vec<ClusterNode>,
+}
+
+/// A server that shares its conversations with others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterNode {
+    /// Its id, a new one at each start.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The version of its program.
+    pub version: String,
+    /// When it started, in epoch milliseconds.
+    pub started_at: u64,
+    /// The number of unfinished turns that it drives or is going to wake, as of a few seconds ago.
+    pub turns: u64,
+}
+
 /// Response of `GET /targets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -10,11 +10,11 @@ use schemars::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, Chunk, Command, ConversationList,
-    ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow, Message, Models,
-    QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl, RetryNowRequest,
-    RetryPatch, RetryRequest, RetrySettingsState, Revoked, SendRequest, ServerMessage, Stopped, Targets,
-    Tools, TurnMetricsList,
+    AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, Chunk, ClusterState, Command,
+    ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow, Message,
+    Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl,
+    RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked, SendRequest, ServerMessage,
+    Stopped, Targets, Tools, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -110,9 +110,18 @@ fn definitions() -> Map<String, Value> {
         RetryControl,
         RetryNowRequest,
     )>(&mut generator);
-    define::<(RetryRequest, Retried, QueueRequest, Queued, QueueCancelled, Models, Targets, Health, ErrorBody)>(
-        &mut generator,
-    );
+    define::<(
+        RetryRequest,
+        Retried,
+        QueueRequest,
+        Queued,
+        QueueCancelled,
+        Models,
+        Targets,
+        ClusterState,
+        Health,
+        ErrorBody,
+    )>(&mut generator);
     define::<(RenameRequest, Renamed)>(&mut generator);
     define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts, Tools)>(
         &mut generator,

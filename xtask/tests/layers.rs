@@ -60,6 +60,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "everturn-orchestrator",
             "everturn-page",
             "everturn-provider",
+            "everturn-store-nats",
             "everturn-store-sqlite",
             "everturn-telemetry",
             "everturn-terminal",

@@ -6,6 +6,7 @@ use std::{
 };
 
 use everturn_kernel::Millis;
+use everturn_wire::{ClusterNode, ClusterState};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future::join_all};
 
@@ -47,15 +48,21 @@ impl Orchestrator {
         Ok(count)
     }
 
-    /// Returns the nodes that share the journal; empty if it is not shared.
+    /// Returns this node and all nodes that share the journal; none if it is not shared.
     ///
     /// # Errors
     /// When the membership cannot be reached.
-    pub async fn members(&self) -> Result<Vec<Member>, Error> {
-        match &self.ports.peers {
-            Some(peers) => Ok(peers.cluster.members.members().await?),
-            None => Ok(Vec::new()),
-        }
+    pub async fn cluster(&self) -> Result<ClusterState, Error> {
+        let Some(peers) = &self.ports.peers else { return Ok(ClusterState::default()) };
+        let members = peers.cluster.members.members().await?;
+        let nodes = members.into_iter().map(|member| ClusterNode {
+            id: member.node.0,
+            name: member.name,
+            version: member.version,
+            started_at: member.started_at,
+            turns: member.turns,
+        });
+        Ok(ClusterState { node: Some(peers.cluster.node.0.clone()), nodes: nodes.collect() })
     }
 
     fn parts(&self) -> Parts {

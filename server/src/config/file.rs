@@ -24,6 +24,7 @@ pub(super) struct File {
     pub(super) agent: AgentTable,
     pub(super) compaction: CompactionTable,
     pub(super) telemetry: TelemetryTable,
+    pub(super) cluster: ClusterTable,
     #[serde(rename = "provider")]
     pub(super) providers: Vec<ProviderTable>,
     #[serde(rename = "route")]
@@ -72,6 +73,22 @@ pub(super) struct ServerTable {
     pub(super) token: Option<Hidden>,
     pub(super) allowed_hosts: Vec<String>,
     pub(super) allowed_origins: Vec<String>,
+}
+
+/// The NATS servers over which several servers share their conversations.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ClusterTable {
+    pub(super) servers: Vec<String>,
+    pub(super) name: Option<String>,
+    pub(super) prefix: Option<String>,
+    pub(super) replicas: Option<usize>,
+    pub(super) credentials_file: Option<String>,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Hidden>,
+    pub(super) token: Option<Hidden>,
+    pub(super) ca_file: Option<String>,
+    pub(super) require_tls: bool,
 }
 
 /// Settings of exported traces. Their destination is set in the environment.

@@ -45,11 +45,40 @@ async fn next(live: &mut BoxStream<'static, LiveEvent>) -> LiveEvent {
     timeout(SOON, live.next()).await.expect("an event arrives soon").expect("the stream does not end")
 }
 
+/// Returns the next append. Skips what showed that the follower is known.
 async fn next_append(live: &mut BoxStream<'static, LiveEvent>) -> Appended {
-    match next(live).await {
+    match next_after_hello(live).await {
         LiveEvent::Appended(appended) => appended,
         other => panic!("an append was expected: {other:?}"),
     }
+}
+
+async fn next_after_hello(live: &mut BoxStream<'static, LiveEvent>) -> LiveEvent {
+    loop {
+        match next(live).await {
+            LiveEvent::Streamed(streamed) if streamed == hello() => {}
+            event => return event,
+        }
+    }
+}
+
+fn hello() -> Streamed {
+    Streamed { base: Version(0), events: vec![event(0, 1)] }
+}
+
+/// Follows at `to`, and waits until that is known at `from`: what is published before may be lost.
+async fn follow(from: &Node, to: &Node, id: &ConversationId) -> BoxStream<'static, LiveEvent> {
+    let mut live = to.cluster.live.follow(id).await.expect("following succeeds");
+    let is_known = async {
+        loop {
+            from.cluster.live.stream(id, hello());
+            if timeout(Duration::from_millis(20), live.next()).await.is_ok() {
+                return;
+            }
+        }
+    };
+    timeout(SOON, is_known).await.expect("a follower is known soon");
+    live
 }
 
 /// Tests the bus of live events, and that the journal announces its appends and names their owner.
@@ -59,8 +88,8 @@ async fn next_append(live: &mut BoxStream<'static, LiveEvent>) -> Appended {
 pub async fn live_events(a: &Node, b: &Node) {
     // An id may have any of these characters.
     let id = ConversationId::from("live.c:1-_x");
-    let mut at_b = b.cluster.live.follow(&id).await.expect("following succeeds");
-    let mut other = b.cluster.live.follow(&"live.c:1-_".into()).await.expect("following succeeds");
+    let mut at_b = follow(a, b, &id).await;
+    let mut other = follow(a, b, &"live.c:1-_".into()).await;
 
     let first = a.journal.append(&id, Version(0), commit("one", 1)).await.expect("an append succeeds");
     let appended = next_append(&mut at_b).await;
@@ -71,13 +100,13 @@ pub async fn live_events(a: &Node, b: &Node) {
 
     let streamed = Streamed { base: first, events: vec![event(1, 5), event(5, 9)] };
     a.cluster.live.stream(&id, streamed.clone());
-    match next(&mut at_b).await {
+    match next_after_hello(&mut at_b).await {
         LiveEvent::Streamed(arrived) => assert_eq!(arrived, streamed),
         event => panic!("streamed text was expected: {event:?}"),
     }
 
     // The other node appends: it becomes the owner, and the first one is stale.
-    let mut at_a = a.cluster.live.follow(&id).await.expect("following succeeds");
+    let mut at_a = follow(b, a, &id).await;
     let second = b.journal.append(&id, first, commit("two", 10)).await.expect("an append succeeds");
     let appended = next_append(&mut at_a).await;
     assert_eq!((appended.previous, appended.version, &appended.owner), (first, second, &b.cluster.node));
@@ -90,7 +119,7 @@ pub async fn live_events(a: &Node, b: &Node) {
     assert_eq!((stored.version, stored.owner.as_ref()), (second, Some(&b.cluster.node)));
 
     assert!(b.journal.remove(&id).await.expect("removing succeeds"));
-    assert!(matches!(next(&mut at_a).await, LiveEvent::Removed));
+    assert!(matches!(next_after_hello(&mut at_a).await, LiveEvent::Removed));
     let late = a.journal.append(&id, second, commit("late", 12)).await;
     assert!(matches!(late, Err(JournalError::Stale { .. })), "{late:?}");
 
@@ -119,6 +148,8 @@ pub async fn commands(a: &Node, b: &Node) {
     let send = async |text: &str, within| {
         a.cluster.commands.send(&b.cluster.node, Bytes::from(text.to_owned()), within).await
     };
+    let is_known = async { while send("hello", SOON).await.is_err() {} };
+    timeout(SOON, is_known).await.expect("a node is known soon");
     let all = futures_util::future::join_all((0..100).map(|n| {
         let send = &send;
         async move { (n, send(&n.to_string(), SOON).await) }

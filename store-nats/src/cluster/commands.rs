@@ -10,10 +10,13 @@ use futures_util::{
     StreamExt as _,
     stream::{BoxStream, unfold},
 };
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::parts::{self, Arrived};
 use crate::names::Names;
+
+/// Pause before a node that nobody knows is asked again.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// Maximum number of requests of which only a part has arrived.
 const INCOMPLETE: usize = 64;
@@ -55,7 +58,17 @@ impl NatsCommands {
 #[async_trait]
 impl CommandBus for NatsCommands {
     async fn send(&self, to: &NodeId, request: Bytes, within: Duration) -> Result<Bytes, SendError> {
-        timeout(within, self.exchange(to, &request)).await.unwrap_or(Err(SendError::Unanswered))
+        let sending = async {
+            match self.exchange(to, &request).await {
+                Err(SendError::NoNode) => {
+                    // Perhaps it is just connecting to another server.
+                    sleep(LOOK_AGAIN).await;
+                    self.exchange(to, &request).await
+                }
+                done => done,
+            }
+        };
+        timeout(within, sending).await.unwrap_or(Err(SendError::Unanswered))
     }
 
     async fn receive(&self) -> Result<BoxStream<'static, Incoming>, JournalError> {
@@ -64,7 +77,7 @@ impl CommandBus for NatsCommands {
         };
         let subscribed = self.client.subscribe(self.names.node(&self.node.0)).await;
         let requests = subscribed.map_err(|error| failed(&error))?;
-        self.client.flush().await.map_err(|error| failed(&error))?;
+        super::settle(&self.client).await.map_err(|error| failed(&error))?;
         let receiving = Receiving { client: self.client.clone(), requests, incomplete: HashMap::new() };
         Ok(unfold(receiving, async |mut receiving| Some((receiving.next().await?, receiving))).boxed())
     }

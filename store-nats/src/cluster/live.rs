@@ -1,7 +1,7 @@
 //! Live events: appends, which the stream publishes again once they are stored, and streamed text.
 
 use async_nats::{
-    Client, HeaderMap, Message, RequestErrorKind, Subscriber,
+    Client, HeaderMap, Message, Subscriber,
     header::{NATS_LAST_SEQUENCE, NATS_SEQUENCE},
 };
 use async_trait::async_trait;
@@ -64,13 +64,7 @@ impl LiveBus for NatsLive {
     async fn follow(&self, id: &ConversationId) -> Result<BoxStream<'static, LiveEvent>, JournalError> {
         let appends = self.subscribe(self.names.live(id)).await?;
         let text = self.subscribe(self.names.text("*", id)).await?;
-        // An answer, here that nobody listens, shows that the server knows the subscriptions.
-        let answered = self.client.request(self.client.new_inbox(), Bytes::new()).await;
-        if let Err(error) = answered
-            && error.kind() != RequestErrorKind::NoResponders
-        {
-            return Err(failed(&self.leader.place, &error.to_string()));
-        }
+        super::settle(&self.client).await.map_err(|error| failed(&self.leader.place, &error.to_string()))?;
         let (own, other) = (self.node.clone(), self.node.clone());
         let appends = appends.filter_map(move |message| std::future::ready(append(&message, &own)));
         let own_text = self.names.text(&other.0, id);

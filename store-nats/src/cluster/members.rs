@@ -14,6 +14,7 @@ use crate::{
     ConnectError,
     error::{Place, failed},
     leader::Leader,
+    state::bucket,
 };
 
 /// How long a lease lasts after its last renewal. Longer than an election of the servers (4 to 9 s), during which nobody
@@ -28,29 +29,16 @@ pub(super) struct NatsMembers {
 
 impl NatsMembers {
     pub(super) async fn new(leader: &Leader, node: NodeId) -> Result<Self, ConnectError> {
-        let place = leader.place.clone();
-        let failed =
-            |error: &dyn std::fmt::Display| ConnectError::JetStream(place.clone(), error.to_string());
-        let name = format!("{}_NODES", leader.names().stream());
-        let bucket = match leader.context.get_key_value(&name).await {
-            Ok(bucket) => bucket,
-            Err(_) => {
-                let info = leader.stream.get_info().await.map_err(|error| failed(&error))?;
-                let replicas = info.config.num_replicas;
-                let config = Config {
-                    bucket: name,
-                    description: "The nodes of Everturn that are alive".to_owned(),
-                    history: 1,
-                    max_age: LEASE,
-                    // Nodes renew their leases anyway.
-                    storage: StorageType::Memory,
-                    num_replicas: replicas,
-                    ..Config::default()
-                };
-                leader.context.create_key_value(config).await.map_err(|error| failed(&error))?
-            }
+        let config = Config {
+            description: "The nodes of Everturn that are alive".to_owned(),
+            history: 1,
+            max_age: LEASE,
+            // Nodes renew their leases anyway.
+            storage: StorageType::Memory,
+            ..Config::default()
         };
-        Ok(Self { bucket, node, place })
+        let bucket = bucket(leader, "NODES", config).await?;
+        Ok(Self { bucket, node, place: leader.place.clone() })
     }
 
     fn failed(&self, error: &dyn std::fmt::Display) -> JournalError {

@@ -7,8 +7,8 @@ use axum::{
 };
 use everturn_orchestrator::{Error, Orchestrator, Page, Take, Window};
 use everturn_wire::{
-    Attempts, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets, Tools, TurnId,
-    TurnMetrics, TurnMetricsList,
+    Attempts, ClusterState, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets,
+    Tools, TurnId, TurnMetrics, TurnMetricsList,
 };
 
 use crate::{
@@ -142,6 +142,11 @@ pub(crate) async fn models(State(api): State<Api>) -> Answer<Models> {
 /// `GET /targets`
 pub(crate) async fn targets(State(api): State<Api>) -> Answer<Targets> {
     Answer(Targets { targets: api.orchestrator.targets() })
+}
+
+/// `GET /cluster`
+pub(crate) async fn cluster(State(api): State<Api>) -> Result<Answer<ClusterState>, Refusal> {
+    Ok(Answer(api.orchestrator.cluster().await?))
 }
 
 /// `GET /tools`

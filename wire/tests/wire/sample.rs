@@ -57,6 +57,7 @@ pub(crate) fn families() -> Vec<Family> {
         Family::new("ServerMessage", &[ServerMessage::Unknown]),
         Family::new("Models", &http::models()),
         Family::new("Targets", &http::targets()),
+        Family::new("ClusterState", &http::cluster()),
         Family::new("Tools", &http::tools()),
         Family::new("Health", &[Health { ok: true }]),
         Family::new("ErrorBody", &[ErrorBody { error: "message is empty".into() }]),

@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 45] = [
+pub(super) const CALLS: [Call; 46] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -283,6 +283,12 @@ pub(super) const CALLS: [Call; 45] = [
         "listTargets",
         "List all targets (models by credential), and until when each is unavailable.",
         Answer::Body("Targets"),
+    ),
+    get(
+        "GET /cluster",
+        "listNodes",
+        "List the servers that share the conversations.",
+        Answer::Body("ClusterState"),
     ),
     get(
         "GET /tools",

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use everturn_wire::{
-    ApprovalMode, Attempts, CallerCall, CallerTool, Category, Chunk, ConversationState, ConversationStatus,
-    ConversationSummary, DoneReason, FailedAttempt, FinalReport, HistoryWindow, Message, ModelInfo, Models,
-    QueueCancelled, QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport,
-    ResponseFormat, Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped,
-    StoredChunk, TargetState, Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo,
-    ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
+    ApprovalMode, Attempts, CallerCall, CallerTool, Category, Chunk, ClusterNode, ClusterState,
+    ConversationState, ConversationStatus, ConversationSummary, DoneReason, FailedAttempt, FinalReport,
+    HistoryWindow, Message, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage,
+    RenameRequest, Renamed, RequiredReport, ResponseFormat, Retried, RetryControl, RetryNowRequest,
+    RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets, ToolAnnotations, ToolChoice,
+    ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
 };
 use serde_json::json;
 
@@ -35,6 +35,17 @@ pub(crate) fn targets() -> Vec<Targets> {
         category: Some(Category::RateLimited),
     };
     vec![Targets { targets: vec![] }, Targets { targets: vec![free, limited] }]
+}
+
+pub(crate) fn cluster() -> Vec<ClusterState> {
+    let node = ClusterNode {
+        id: "a1".into(),
+        name: "127.0.0.1:4777".into(),
+        version: "0.1.0".into(),
+        started_at: 1_790_000_000_000,
+        turns: 3,
+    };
+    vec![ClusterState::default(), ClusterState { node: Some("a1".into()), nodes: vec![node] }]
 }
 
 pub(crate) fn tools() -> Vec<Tools> {

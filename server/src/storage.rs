@@ -1,0 +1,65 @@
+//! Where conversations are kept.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use everturn_orchestrator::{Builder, Cluster};
+use everturn_store_nats::{NatsJournal, NatsState};
+use everturn_store_sqlite::SqliteJournal;
+
+use crate::{assembly, config::Config};
+
+/// Where conversations are kept.
+#[derive(Clone)]
+pub(crate) enum Storage {
+    /// In memory: they are lost when the process ends.
+    Memory,
+    /// In a file that only this process uses.
+    File(Arc<SqliteJournal>),
+    /// In NATS, shared with other servers.
+    Shared(Box<Shared>),
+}
+
+/// Conversations that several servers share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    journal: Arc<NatsJournal>,
+    state: Arc<NatsState>,
+    cluster: Cluster,
+}
+
+impl Storage {
+    /// Opens the configured storage. `address`: names this server if nothing else does.
+    pub(crate) async fn open(config: &Config, address: &str) -> Result<Self> {
+        if let Some(cluster) = &config.cluster {
+            let journal = NatsJournal::connect(&cluster.options).await?;
+            let name = cluster.name.clone().unwrap_or_else(|| address.to_owned());
+            let (state, cluster) = (journal.state().await?, journal.cluster(&name).await?);
+            return Ok(Self::Shared(Box::new(Shared {
+                journal: Arc::new(journal),
+                state: Arc::new(state),
+                cluster,
+            })));
+        }
+        Ok(match &config.data {
+            Some(path) => Self::File(assembly::journal(path)?),
+            None => Self::Memory,
+        })
+    }
+
+    /// Uses a file, or memory if there is none.
+    pub(crate) fn of_file(journal: Option<Arc<SqliteJournal>>) -> Self {
+        journal.map_or(Self::Memory, Self::File)
+    }
+
+    /// Has the orchestrator keep its conversations here.
+    pub(crate) fn keep(self, builder: Builder) -> Builder {
+        match self {
+            Self::Memory => builder,
+            Self::File(journal) => builder.journal(journal.clone()).state(journal),
+            Self::Shared(shared) => {
+                builder.journal(shared.journal).state(shared.state).cluster(shared.cluster)
+            }
+        }
+    }
+}
