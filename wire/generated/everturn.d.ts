@@ -413,6 +413,28 @@ export interface ChunkLine {
   supersedes?: number;
 }
 
+/** A server that shares its conversations with others. */
+export interface ClusterNode {
+  /** Its id, a new one at each start. */
+  id: string;
+  /** Its name. */
+  name: string;
+  /** The version of its program. */
+  version: string;
+  /** When it started, in epoch milliseconds. */
+  startedAt: number;
+  /** The number of unfinished turns that it drives or is going to wake, as of a few seconds ago. */
+  turns: number;
+}
+
+/** Response of `GET /cluster`. */
+export interface ClusterState {
+  /** All servers that share the conversations and are alive, this one included, by id. */
+  nodes: Array<ClusterNode>;
+  /** The id of this server; absent if it shares its conversations with no other. */
+  node?: string;
+}
+
 /** A frame from client to server. Parse untrusted frames with [`Command::parse`], which bounds the memory used. */
 export type Command =
   | ChatSendCommand
