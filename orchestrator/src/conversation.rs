@@ -184,6 +184,15 @@ impl Conversation {
         Some((self.seat.elsewhere()?, state.live.running.as_ref().map(|turn| turn.from)))
     }
 
+    /// Returns the position from which to read for a subscriber with this cursor. One beyond the end counts as the end. But if
+    /// another node drives, it may be in text that this node has not received.
+    pub(crate) fn position(&self, cursor: Cursor) -> Cursor {
+        let state = self.state();
+        let end = state.live.log.end();
+        let beyond = if self.seat.elsewhere().is_some() { TOLD_AND_LOST } else { 0 };
+        cursor.min(Cursor::from_value(end.value().saturating_add(beyond)))
+    }
+
     /// Whether everything published is in the journal.
     pub(crate) fn is_saved(&self) -> bool {
         let state = self.state();

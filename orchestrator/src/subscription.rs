@@ -62,7 +62,7 @@ impl Subscription {
     /// Moves to another cursor. A cursor beyond the end counts as the end.
     #[must_use]
     pub fn after(self, cursor: Cursor) -> Self {
-        let next = cursor.min(self.conversation.state().live.log.end());
+        let next = self.conversation.position(cursor);
         Self { next, taken: VecDeque::new(), has_shown: true, ..self }
     }
 

@@ -34,7 +34,11 @@ impl Orchestrator {
             let live = &conversation.state().live;
             (live.running.as_ref().map(|turn| turn.from), live.log.end())
         };
-        let from = cursor.or(running).unwrap_or(end).min(end);
+        if self.ports.peers.is_some() && cursor.is_some_and(|cursor| cursor > end) {
+            // Another node may have written what this one has not received.
+            conversation.catch_up(&*self.ports.journal).await?;
+        }
+        let from = conversation.position(cursor.or(running).unwrap_or(end));
         let source = Source {
             registry: self.registry.clone(),
             journal: self.ports.journal.clone(),

@@ -296,3 +296,25 @@ async fn the_shared_log_conforms() {
     })
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watcher_that_moves_to_another_node_sees_nothing_twice() {
+    let nodes = Nodes::new();
+    let (a, _) = nodes.node("a", [slow(&["one ", "two ", "three ", "four"])]).await;
+    let (b, _) = nodes.node("b", [vec![]]).await;
+    let mut watcher = a.say("hi").await;
+    let mut seen = String::new();
+    while !seen.ends_with("two ") {
+        seen.push_str(watcher.until("text-delta").await.last().unwrap().strip_prefix("text-delta ").unwrap());
+    }
+    // The other node has not received this text.
+    let mut moved = b.watch(Some(watcher.subscription.cursor())).await;
+    assert!(told(&mut moved).await.contains(&"text-delta three four".to_owned()));
+    // A cursor that nobody issued is one from the end.
+    a.orchestrator.delete(&a.id).await.unwrap();
+    let (c, _) = nodes.node("c", [answer("new"), answer("newer")]).await;
+    c.say("anew").await.until("turn-sealed").await;
+    let mut late = b.watch(Some(moved.subscription.cursor())).await;
+    c.start("more").await.unwrap();
+    assert!(told(&mut late).await.contains(&"text-delta newer".to_owned()));
+}

@@ -9,6 +9,7 @@ mod chat;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+mod cluster;
 mod command;
 mod compaction;
 mod conversations;
