@@ -162,6 +162,16 @@ pub enum Error {
         /// The conversation.
         id: ConversationId,
     },
+    /// The turn's node is gone, and this one lacks its model.
+    #[error(
+        "the turn of conversation {id} waits for a server that has {model}: this one does not; configure it, or start one that has it"
+    )]
+    LacksModel {
+        /// The conversation.
+        id: ConversationId,
+        /// The model, route or target.
+        model: String,
+    },
     /// The node that drives the conversation is alive, but did not reply.
     #[error(
         "server {node}, which drives conversation {id}, did not reply: look at the conversation, then try again"
@@ -212,7 +222,9 @@ impl Error {
             | Self::NotTriedAgain { .. }
             | Self::KeyUsed { .. }
             | Self::Superseded { .. } => Fault::Conflict,
-            Self::ShuttingDown | Self::Elsewhere { .. } | Self::NoReply { .. } => Fault::Unavailable,
+            Self::ShuttingDown | Self::Elsewhere { .. } | Self::NoReply { .. } | Self::LacksModel { .. } => {
+                Fault::Unavailable
+            }
             Self::Remote { fault, .. } => *fault,
             Self::UnknownConversation { .. } | Self::UnknownTurn { .. } => Fault::Missing,
             Self::UnknownModel { .. }

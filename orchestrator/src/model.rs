@@ -150,6 +150,11 @@ impl Models {
         })
     }
 
+    /// Whether there is this model, route or target.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.find(id).is_some() || self.models.iter().any(|model| model.target.name == id)
+    }
+
     /// Refuses parameters that one of the targets does not support.
     pub(crate) fn check_parameters(&self, choice: &Choice, parameters: &Parameters) -> Result<(), Error> {
         if parameters.names().is_empty() {

@@ -32,7 +32,7 @@ use host::TurnHost;
 use turn_task::PendingReplies;
 
 pub(crate) use branch::{Fork, NoFork, fork, loose_end, standing, user_messages};
-pub(crate) use enter::{begin, go_on_if_due, send};
+pub(crate) use enter::{begin, check_can_continue, go_on_if_due, send};
 pub(crate) use ports::Ports;
 pub(crate) use settle::close_idle;
 pub(crate) use turn_task::{TurnSettings, TurnTask};
@@ -57,7 +57,11 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
             switch: ports.retry.switch(settings.definition.configured.auto_retry, &conversation.retry),
         };
         if let Err(error) = drive(&conversation, &mut turn, &mut effects, &mut host, &retry).await {
-            tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
+            if ports.peers.is_some() && matches!(error, JournalError::Stale { .. }) {
+                tracing::info!(conversation = %conversation.id, turn = %turn.id(), "another server has taken a turn over");
+            } else {
+                tracing::error!(conversation = %conversation.id, turn = %turn.id(), %error, "a turn could not be saved");
+            }
             let owed = host.into_owed();
             // Only once: if the failed turn's end is rejected too, the journal rejects everything.
             if error.is_permanent() && !is_refused {

@@ -1,7 +1,7 @@
 //! The other nodes, as this one sees them.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     pin::pin,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
@@ -27,6 +27,8 @@ pub(crate) struct Peers {
     pub(crate) cluster: Cluster,
     /// The nodes whose lease had not lapsed when last read.
     alive: Mutex<BTreeSet<NodeId>>,
+    /// Turns that had no owner when this node last looked at all of them.
+    orphans: Mutex<HashSet<ConversationId>>,
     /// When this node first announced itself.
     started_at: OnceLock<Millis>,
     /// Notified when a node has left.
@@ -46,7 +48,13 @@ pub(crate) enum Relayed {
 impl Peers {
     pub(crate) fn new(cluster: Cluster) -> Self {
         let alive = Mutex::new(BTreeSet::from([cluster.node.clone()]));
-        Self { alive, cluster, started_at: OnceLock::new(), look_now: Notify::new() }
+        Self {
+            alive,
+            cluster,
+            orphans: Mutex::default(),
+            started_at: OnceLock::new(),
+            look_now: Notify::new(),
+        }
     }
 
     /// Returns when this node first announced itself. `now`: if it has not yet.
@@ -84,6 +92,14 @@ impl Peers {
         let weight = |node: &NodeId| Sha256::new().chain_update(id.as_str()).chain_update(&node.0).finalize();
         let alive = self.alive();
         alive.iter().max_by_key(|node| (weight(node), *node)) == Some(&self.cluster.node)
+    }
+
+    /// Replaces the turns that have no owner. Returns those that had none before.
+    pub(crate) fn still_orphans(&self, orphans: HashSet<ConversationId>) -> HashSet<ConversationId> {
+        let mut known = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        let still = orphans.intersection(&known).cloned().collect();
+        *known = orphans;
+        still
     }
 
     /// Whether the node answers.

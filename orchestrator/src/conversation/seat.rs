@@ -243,6 +243,14 @@ impl Seat {
         }
     }
 
+    /// Returns what `read` returns for the parked turn.
+    pub(super) fn read_parked<T>(&self, read: impl FnOnce(&Parked) -> T) -> Option<T> {
+        match &self.inner.lock().occupancy {
+            Occupancy::Parked(parked) => Some(read(parked)),
+            _ => None,
+        }
+    }
+
     /// Whether the conversation closes after the turn.
     pub(super) fn is_closing(&self) -> bool {
         matches!(&self.inner.lock().occupancy, Occupancy::Taken(occupant) if occupant.closing)

@@ -91,6 +91,14 @@ impl Conversation {
         self.seat.parked()
     }
 
+    /// Returns what its parked turn needs to continue: a model, or a target of a route.
+    pub(crate) fn parked_model(&self) -> Option<String> {
+        self.seat.read_parked(|parked| {
+            let target = parked.turn.target().map(|target| target.name.clone());
+            target.unwrap_or_else(|| parked.definition.model.clone())
+        })
+    }
+
     /// Whether the conversation closes after the turn.
     pub(crate) fn is_closing(&self) -> bool {
         self.seat.is_closing()

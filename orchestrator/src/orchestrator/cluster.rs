@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, future::join_all};
 
 use super::Orchestrator;
 use crate::{
-    Error, Incoming, Member,
+    Error, Incoming, Member, Unsealed,
     cluster::{Peers, Reply, Request},
     registry::Registry,
     session::Ports,
@@ -80,6 +80,10 @@ impl Orchestrator {
             turns: self.ports.timers.len() as u64 + self.ports.shutdown.writers() as u64,
         };
         cluster.members.renew(&member).await?;
+        // Another node may have changed them.
+        if let Err(error) = self.ports.retry.read().await {
+            tracing::warn!(%error, "the retry settings cannot be read");
+        }
         let mut alive: Vec<_> =
             cluster.members.members().await?.into_iter().map(|member| member.node).collect();
         for node in peers.missing(&alive) {
@@ -93,17 +97,32 @@ impl Orchestrator {
 
     /// Takes over turns whose owner is gone, if this node is their heir. Waiting ones are woken when they are due.
     async fn take_over(&self, peers: &Peers) -> Result<usize, Error> {
-        let mut unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
-        unsealed.retain(|turn| {
-            let has_owner = turn.owner.as_ref().is_some_and(|owner| peers.is_alive(owner));
-            !has_owner && peers.is_heir(&turn.id)
-        });
+        let mut unsealed = self.orphans(peers).await?;
+        unsealed.retain(|turn| peers.is_heir(&turn.id));
         let count = unsealed.len();
         if count > 0 {
             tracing::info!(turns = count, "taking over turns without a server");
         }
         self.wake(unsealed);
         Ok(count)
+    }
+
+    /// Takes over turns that are due and have had no owner for a while: their heir may lack their model.
+    async fn take_over_left(&self, peers: &Peers) -> Result<(), Error> {
+        self.take_over(peers).await?;
+        let now = self.ports.clock.now();
+        let due = self.orphans(peers).await?.into_iter().filter(|turn| !turn.wait.lasts(now));
+        let due: Vec<_> = due.collect();
+        let left = peers.still_orphans(due.iter().map(|turn| turn.id.clone()).collect());
+        self.wake(due.into_iter().filter(|turn| left.contains(&turn.id)));
+        Ok(())
+    }
+
+    /// Returns unsealed turns whose owner is gone.
+    async fn orphans(&self, peers: &Peers) -> Result<Vec<Unsealed>, Error> {
+        let mut unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
+        unsealed.retain(|turn| !turn.owner.as_ref().is_some_and(|owner| peers.is_alive(owner)));
+        Ok(unsealed)
     }
 
     /// Leaves the other nodes, which take over at once.
@@ -157,8 +176,12 @@ async fn keep(parts: Parts, peers: Arc<Peers>) {
             tracing::warn!(%error, "the other servers cannot be seen");
             false
         });
-        let looks = is_gone || is_told || beat.is_multiple_of(LOOK_EVERY);
-        if looks && let Err(error) = this.take_over(&peers).await {
+        let taken = match (is_gone || is_told, beat.is_multiple_of(LOOK_EVERY)) {
+            (true, _) => this.take_over(&peers).await.map(drop),
+            (false, true) => this.take_over_left(&peers).await,
+            (false, false) => Ok(()),
+        };
+        if let Err(error) = taken {
             tracing::warn!(%error, "turns without a server cannot be found now");
         }
     }

@@ -66,7 +66,9 @@ impl Orchestrator {
             Relayed::Reply(reply) => Ok(Outcome::Reply(reply)),
             Relayed::NoOwner => {
                 tracing::info!(conversation = %id, %owner, "taking over a turn: its server does not answer");
-                Ok(Outcome::Adopted(self.registry.adopt(id).await?))
+                let adopted = self.registry.adopt(id).await?;
+                session::check_can_continue(&self.ports, &adopted)?;
+                Ok(Outcome::Adopted(adopted))
             }
             Relayed::Unanswered => Err(Error::NoReply { id: id.clone(), node: owner }),
         }
@@ -79,6 +81,7 @@ impl Orchestrator {
         };
         if !peers.answers(&owner).await {
             let adopted = self.registry.adopt(&conversation.id).await?;
+            session::check_can_continue(&self.ports, &adopted)?;
             session::go_on_if_due(&self.ports, &adopted)?;
         }
         Ok(())

@@ -87,6 +87,8 @@ impl Orchestrator {
         };
         loop {
             let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
+            // Another node may have changed them since they were loaded.
+            conversation.retry.set(self.ports.retry.of_conversation(id).await?);
             self.rouse(&conversation).await?;
             session::go_on_if_due(&self.ports, &conversation)?;
             match self.begin_checked(&conversation, checked.clone()).await {

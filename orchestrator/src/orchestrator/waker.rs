@@ -40,7 +40,10 @@ impl Wakes for Waker {
                 Some((owner, _)) if ports.peers.as_ref().is_some_and(|peers| peers.is_alive(&owner)) => {
                     return Woken::Done;
                 }
-                Some(_) => registry.adopt(id).await,
+                Some(_) => registry.adopt(id).await.and_then(|adopted| {
+                    session::check_can_continue(&ports, &adopted)?;
+                    Ok(adopted)
+                }),
                 None => Ok(conversation),
             },
             error => error,

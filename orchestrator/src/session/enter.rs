@@ -49,6 +49,18 @@ pub(crate) fn go_on_if_due(ports: &Arc<Ports>, conversation: &Arc<Conversation>)
     Ok(())
 }
 
+/// Checks that this node has the model of a turn that it is about to take over from another node.
+///
+/// # Errors
+/// When it does not. Another node may.
+pub(crate) fn check_can_continue(ports: &Ports, conversation: &Conversation) -> Result<(), Error> {
+    let Some(model) = conversation.parked_model() else { return Ok(()) };
+    match model.is_empty() || ports.models.knows(&model) {
+        true => Ok(()),
+        false => Err(Error::LacksModel { id: conversation.id.clone(), model }),
+    }
+}
+
 fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
     ports.timers.remove(parked.wait, &seated.conversation.id);
     let ports = ports.clone();

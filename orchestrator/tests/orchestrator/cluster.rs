@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Clock, Error, SystemClock};
+use everturn_orchestrator::{Clock, Error, MemoryState, SystemClock};
 use everturn_provider::{Cue, Scripted};
 use everturn_sim::cluster::{SharedLog, contract};
 use everturn_wire::ConversationStatus;
@@ -15,12 +15,13 @@ use crate::support::{
 struct Nodes {
     log: SharedLog,
     clock: Arc<dyn Clock>,
+    state: Arc<MemoryState>,
 }
 
 impl Nodes {
     fn new() -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        Self { log: SharedLog::new(clock.clone()), clock }
+        Self { log: SharedLog::new(clock.clone()), clock, state: Arc::default() }
     }
 
     /// Starts a node whose model answers like this.
@@ -28,7 +29,9 @@ impl Nodes {
         let provider = Arc::new(Scripted::new(calls).once());
         let (journal, cluster) = self.log.node(name);
         let builder = everturn_orchestrator::Orchestrator::builder().model("key", "model", provider.clone());
-        let world = World::of(builder.journal(journal).clock(self.clock.clone()).cluster(cluster));
+        let world = World::of(
+            builder.journal(journal).state(self.state.clone()).clock(self.clock.clone()).cluster(cluster),
+        );
         world.orchestrator.resume().await.unwrap();
         (world, provider)
     }
@@ -317,4 +320,46 @@ async fn a_watcher_that_moves_to_another_node_sees_nothing_twice() {
     let mut late = b.watch(Some(moved.subscription.cursor())).await;
     c.start("more").await.unwrap();
     assert!(told(&mut late).await.contains(&"text-delta newer".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_settings_reach_every_node() {
+    let nodes = Nodes::new();
+    let (a, _) = nodes.node("a", [vec![]]).await;
+    let refused = || overloaded_with_hint(1_000);
+    let (b, at_b) = nodes.node("b", [refused(), answer("hello"), refused(), answer("hello")]).await;
+    a.orchestrator.set_auto_retry(None, false).await.unwrap();
+    sleep(Duration::from_secs(4)).await;
+    assert_eq!(b.orchestrator.retry_settings(None).await.unwrap().set.enabled, Some(false));
+    a.orchestrator.set_auto_retry(None, true).await.unwrap();
+    // Also those of one conversation, which is in memory at both.
+    b.say("hi").await.turn().await;
+    let _watcher = b.watch(None).await;
+    a.orchestrator.set_auto_retry(Some(&a.id), false).await.unwrap();
+    let calls = at_b.calls();
+    b.say("again").await.turn().await;
+    assert_eq!(at_b.calls(), calls + 1, "it is not retried");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_the_model_of_a_turn_leaves_it_to_others() {
+    for at_first in ["b", "c", "d", "e"] {
+        let nodes = Nodes::new();
+        let (a, _) = nodes.node("a", [overloaded_with_hint(600_000)]).await;
+        let (journal, cluster) = nodes.log.node(at_first);
+        let other = Arc::new(Scripted::new([answer("wrong")]));
+        let other =
+            everturn_orchestrator::Orchestrator::builder().model("key", "other", other).journal(journal);
+        let other = World::of(other.clock(nodes.clock.clone()).cluster(cluster));
+        other.orchestrator.resume().await.unwrap();
+        let (able, model) = nodes.node("z", [answer("right")]).await;
+        let started = a.start("hi").await.unwrap();
+        a.watch(Some(started.from)).await.until("provider-retry").await;
+        nodes.kill("a", &a);
+        let refused = other.orchestrator.retry_now(&other.id).await.unwrap_err();
+        assert!(refused.to_string().contains("waits for a server that has key/model"), "{refused}");
+        let rest = told(&mut able.watch(Some(started.from)).await).await;
+        assert!(rest.contains(&"text-delta right".to_owned()), "{rest:?}");
+        assert_eq!(model.calls(), 1);
+    }
 }

@@ -19,6 +19,9 @@ use world::{Size, World};
 /// Environment variable: number of turns of the long test. It runs only if this is set.
 const TURNS: &str = "EVERTURN_CLUSTER_TURNS";
 
+/// Environment variable: its seed.
+const SEED: &str = "EVERTURN_CLUSTER_SEED";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn turns_survive_the_end_of_their_servers() {
     let Some(program) = nats::program() else { return };
@@ -31,7 +34,8 @@ async fn turns_survive_the_end_of_their_servers() {
 async fn many_turns_survive_the_end_of_any_servers() {
     let Some(turns) = env::var(TURNS).ok().and_then(|turns| turns.parse().ok()) else { return };
     let Some(program) = nats::program() else { return };
-    World::start(&program, Size { nats: 3, turns, faults: turns / 10 }, 2).await.run().await;
+    let seed = env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    World::start(&program, Size { nats: 3, turns, faults: turns / 10 }, seed).await.run().await;
 }
 
 #[tokio::test]
