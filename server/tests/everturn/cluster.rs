@@ -23,14 +23,17 @@ const TURNS: &str = "EVERTURN_CLUSTER_TURNS";
 const SEED: &str = "EVERTURN_CLUSTER_SEED";
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Node"]
 async fn turns_survive_the_end_of_their_servers() {
     let Some(program) = nats::program() else { return };
     let size = Size { nats: 1, turns: 24, faults: 3 };
     World::start(&program, size, 1).await.run().await;
 }
 
-/// Run it by hand: `EVERTURN_CLUSTER_TURNS=300 cargo test -p everturn --test everturn cluster::many -- --nocapture`.
+/// Run it by hand: `EVERTURN_CLUSTER_TURNS=300 cargo test -p everturn --test everturn cluster::many -- --ignored
+/// --nocapture`.
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Node"]
 async fn many_turns_survive_the_end_of_any_servers() {
     let Some(turns) = env::var(TURNS).ok().and_then(|turns| turns.parse().ok()) else { return };
     let Some(program) = nats::program() else { return };

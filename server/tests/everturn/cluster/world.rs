@@ -56,7 +56,8 @@ impl World {
         };
         let (provider, calls) = provider::start().await;
         let urls: Vec<_> = nats.iter().map(NatsServer::url).collect();
-        let homes = (0..SERVERS).map(|_| home(&provider, &urls, directory.path())).collect();
+        let tool = if size.turns > 0 { tool(directory.path()) } else { String::new() };
+        let homes = (0..SERVERS).map(|_| home(&provider, &urls, &tool)).collect();
         let mut world = Self {
             size,
             random: fastrand::Rng::with_seed(seed),
@@ -205,16 +206,20 @@ impl World {
 }
 
 /// Returns the home of a server that keeps its conversations in NATS.
-fn home(provider: &Loopback, nats: &[String], directory: &Path) -> Home {
-    let e2e = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("e2e");
-    let script = e2e.join("support/counting-server.mjs").display().to_string();
+fn home(provider: &Loopback, nats: &[String], tool: &str) -> Home {
     Home::with(&format!(
         "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[cluster]\nservers = {nats:?}\n\
          [retry]\nschedule = \"exponential\"\nbase_ms = 50\njitter = 0.0\n\
          [tools.policy]\n\"counting__*\" = \"allow\"\n\
-         [[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n\
-         [[mcp]]\nname = \"counting\"\ncommand = \"node\"\nargs = [{script:?}, {:?}]\n",
+         [[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n{tool}",
         provider.base_url(),
-        directory.join("calls").display().to_string()
     ))
+}
+
+/// Returns the configuration of a tool that counts its calls. It needs Node.
+fn tool(directory: &Path) -> String {
+    let e2e = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("e2e");
+    let script = e2e.join("support/counting-server.mjs").display().to_string();
+    let calls = directory.join("calls").display().to_string();
+    format!("[[mcp]]\nname = \"counting\"\ncommand = \"node\"\nargs = [{script:?}, {calls:?}]\n")
 }
