@@ -22,6 +22,7 @@ export class ScriptedServer {
   models = ['demo/flaky', 'demo/other'];
   targets = []; // as `GET /targets` tells them
   tools = { tools: [], sources: [] }; // as `GET /tools` tells them
+  cluster = { nodes: [] }; // as `GET /cluster` tells them
   token = null;
   /** Awaited before a call is answered: `async (path) => {}`. */
   beforeAnswer = async () => {};
@@ -88,6 +89,7 @@ export class ScriptedServer {
     }
     if (pathname === '/models') return reply(200, { models: this.models });
     if (pathname === '/tools') return reply(200, this.tools);
+    if (pathname === '/cluster') return reply(200, this.cluster);
     if (pathname === '/targets') return reply(200, { targets: this.targets });
     if (pathname === '/conversations') {
       const word = searchParams.get('search') ?? '';

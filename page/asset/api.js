@@ -64,6 +64,9 @@ export const getTurn = (id, turnId) => get(`${conversation(id)}/turns/${encodeUR
 
 export const getModels = () => get('models');
 export const getTargets = () => get('targets');
+/** The servers that share the conversations. */
+export const getCluster = () => get('cluster');
+
 /** The tools offered to models, and the servers that provide them. */
 export const getTools = () => get('tools');
 export const getConversations = () => get('conversations');

@@ -21,6 +21,7 @@ import { Silence } from './silence.js';
 import { Socket } from './socket.js';
 import { Targets } from './targets.js';
 import { dismiss, toast } from './toast.js';
+import { Nodes } from './nodes.js';
 import { Tools } from './tools.js';
 import * as transcript from './transcript.js';
 
@@ -43,6 +44,7 @@ const targets = new Targets();
 const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id), model: () => composer.model });
 const allowed = new Allowed();
 const tools = new Tools();
+const nodes = new Nodes();
 const composer = new Composer({ onSubmit: submit, onStop: stop, onModel: (model) => models.set(open.id, model), onText: (text) => open && keepDraft(open.id, text) });
 const banner = new Banner({
   onRetryNow: (model) => {
@@ -197,6 +199,7 @@ function connected() {
   list.load();
   targets.load();
   tools.load();
+  nodes.load();
   allowed.load();
   if (!composer.model) composer.loadModels().catch(() => {});
 }
@@ -217,7 +220,7 @@ function tellConnection() {
 
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || byId('token').open) return;
-  if (settings.isOpen || allowed.isOpen || tools.isOpen || isMenuOpen() || document.querySelector('dialog[open]')) return; // Escape closes it
+  if (settings.isOpen || allowed.isOpen || tools.isOpen || nodes.isOpen || isMenuOpen() || document.querySelector('dialog[open]')) return; // Escape closes it
   if (isDrawerOpen()) setDrawer(false);
   else if (open.isRunning) stop();
 });

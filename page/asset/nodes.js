@@ -1,0 +1,48 @@
+// The servers that share the conversations, if there are several.
+import { getCluster } from './api.js';
+import { byId, element } from './element.js';
+import { oneLine } from './visible.js';
+
+const panel = byId('nodes');
+const button = byId('nodes-button');
+const list = byId('node-list');
+const problem = byId('nodes-problem');
+
+/** Interval for refreshing while the panel is open. Servers announce themselves about as often. */
+const AGAIN_MS = 3000;
+
+export class Nodes {
+  #timer = 0;
+
+  constructor() {
+    panel.addEventListener('beforetoggle', ({ newState }) => newState === 'open' && this.load());
+    panel.addEventListener('toggle', ({ newState }) => {
+      button.ariaExpanded = String(newState === 'open');
+      if (newState !== 'open') clearTimeout(this.#timer);
+    });
+  }
+
+  get isOpen() {
+    return panel.matches(':popover-open');
+  }
+
+  /** Fetches the servers. What is shown stays if this one cannot be reached. */
+  async load() {
+    clearTimeout(this.#timer);
+    try {
+      const { node, nodes } = await getCluster();
+      button.hidden = node === undefined;
+      list.replaceChildren(...nodes.map((other) => row(other, other.id === node)));
+      problem.textContent = '';
+    } catch (error) {
+      problem.textContent = this.isOpen ? `Not up to date: ${error.message}` : '';
+    }
+    if (this.isOpen) this.#timer = setTimeout(() => this.load(), AGAIN_MS);
+  }
+}
+
+function row({ name, turns, version, id }, isThis) {
+  const shown = element('span', { className: 'name', title: `${id}, version ${version}` }, oneLine(name, 60));
+  const count = turns === 1 ? '1 turn' : `${turns} turns`;
+  return element('li', {}, shown, element('span', { className: 'about' }, isThis ? `${count} · this server` : count));
+}
