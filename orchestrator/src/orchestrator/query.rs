@@ -34,7 +34,7 @@ impl Orchestrator {
             let live = &conversation.state().live;
             (live.running.as_ref().map(|turn| turn.from), live.log.end())
         };
-        let from = cursor.or(running).unwrap_or(end).min(end);
+        let from = conversation.place_of(cursor.or(running).unwrap_or(end));
         let source = Source {
             registry: self.registry.clone(),
             journal: self.ports.journal.clone(),
