@@ -66,22 +66,22 @@ impl Orchestrator {
             Relayed::Reply(reply) => Ok(Outcome::Reply(reply)),
             Relayed::NoOwner => {
                 tracing::info!(conversation = %id, %owner, "taking over a turn: its server does not answer");
-                Ok(Outcome::Adopted(self.registry.adopt(id).await?))
+                Ok(Outcome::Adopted(self.registry.adopt(id, &owner).await?))
             }
             Relayed::Unanswered => Err(Error::NoReply { id: id.clone(), node: owner }),
         }
     }
 
-    /// If another node drives the conversation, checks that it is alive, and otherwise takes its turn over.
-    pub(super) async fn rouse(&self, conversation: &Arc<Conversation>) -> Result<(), Error> {
+    /// If another node drives the conversation, checks that it is alive, and otherwise takes its turn over. Returns the
+    /// instance that is current then.
+    pub(super) async fn rouse(&self, conversation: Arc<Conversation>) -> Result<Arc<Conversation>, Error> {
         let (Some(peers), Some((owner, _))) = (&self.ports.peers, conversation.elsewhere()) else {
-            return Ok(());
+            return Ok(conversation);
         };
-        if !peers.answers(&owner).await {
-            let adopted = self.registry.adopt(&conversation.id).await?;
-            session::go_on_if_due(&self.ports, &adopted)?;
+        if peers.answers(&owner).await {
+            return Ok(conversation);
         }
-        Ok(())
+        self.registry.adopt(&conversation.id, &owner).await
     }
 
     /// Carries out a request of another node.

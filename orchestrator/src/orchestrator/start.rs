@@ -87,11 +87,11 @@ impl Orchestrator {
         };
         loop {
             let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
-            self.rouse(&conversation).await?;
+            let conversation = self.rouse(conversation).await?;
             session::go_on_if_due(&self.ports, &conversation)?;
             match self.begin_checked(&conversation, checked.clone()).await {
                 // Another node began a turn first, so that this conversation is busy, or will be in a moment.
-                Err(Error::Journal(JournalError::Stale { .. })) => {
+                Err(Error::Journal(JournalError::Stale { .. }) | Error::Elsewhere { .. }) => {
                     drop(conversation);
                     self.ports.clock.sleep(LOOK_AGAIN).await;
                 }

@@ -40,7 +40,7 @@ impl Wakes for Waker {
                 Some((owner, _)) if ports.peers.as_ref().is_some_and(|peers| peers.is_alive(&owner)) => {
                     return Woken::Done;
                 }
-                Some(_) => registry.adopt(id).await,
+                Some((owner, _)) => registry.adopt(id, &owner).await,
                 None => Ok(conversation),
             },
             error => error,
