@@ -30,6 +30,8 @@ impl World {
     }
 }
 
+/// Whether something broke. A turn is given up if too many faults hit one of its steps.
 fn is_internal(event: &AgentEvent) -> bool {
-    matches!(&event.body, EventBody::Error(report) if report.category == Some(Category::Internal))
+    matches!(&event.body, EventBody::Error(report)
+        if report.category == Some(Category::Internal) && !report.message.starts_with("the process ended"))
 }

@@ -18,6 +18,9 @@ use super::{
 /// How long people wait for an answer before they turn to another node.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long an accepted command may take to have its effect.
+const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(1);
+
 /// How long after the noise everything must be answered, in milliseconds.
 const SETTLED_MS: u64 = 90_000;
 
@@ -70,10 +73,15 @@ impl World {
             self.ledger.hurries(&id);
         }
         let done = node.life.while_it_lasts(self.act_once(&node, &id, &what)).await;
-        if hurries {
-            self.ledger.has_hurried(&id);
-        }
         self.ledger.book.note(|| format!("{id}: {what:?} at {}: {done:?}", node.name));
+        if hurries {
+            // It was accepted, but may still wait behind the call that continues the turn.
+            let (ledger, conversation) = (self.ledger.clone(), id.clone());
+            tokio::spawn(async move {
+                sleep(CARRIED_OUT_WITHIN).await;
+                ledger.has_hurried(&conversation);
+            });
+        }
         match done {
             Some(Ok(true)) => self.ledger.book.pages().tally.count(match what {
                 What::Stop => "a turn is stopped",
