@@ -114,9 +114,10 @@ impl Orchestrator {
             return Ok(Reply::NotHere);
         }
         let running = conversation.state().live.running.as_ref().map(|turn| turn.from.value());
-        if command.is_for_a_turn() && running != turn {
-            // The turn that the sender saw is over.
-            return Ok(Reply::Done(false));
+        if running != turn {
+            // The turn that the sender saw is over. If it still waits, it sends the command again, to whoever drives then: a
+            // request that arrives late must not be carried out twice.
+            return Ok(if command.is_for_a_turn() { Reply::Done(false) } else { Reply::NotHere });
         }
         session::go_on_if_due(&self.ports, &conversation)?;
         self.perform(&conversation, command).await
