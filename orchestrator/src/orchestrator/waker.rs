@@ -35,13 +35,11 @@ impl Wakes for Waker {
     async fn wake(&self, id: &ConversationId) -> Woken {
         let Some((registry, ports)) = self.get() else { return Woken::Done };
         let found = match registry.get(id).await {
-            Ok(conversation) => match conversation.elsewhere() {
+            Ok(conversation) => match (conversation.elsewhere(), &ports.peers) {
                 // Its owner wakes it.
-                Some((owner, _)) if ports.peers.as_ref().is_some_and(|peers| peers.is_alive(&owner)) => {
-                    return Woken::Done;
-                }
-                Some((owner, _)) => registry.adopt(id, &owner).await,
-                None => Ok(conversation),
+                (Some((owner, _)), Some(peers)) if !peers.is_gone(&owner).await => return Woken::Done,
+                (Some((owner, _)), _) => registry.adopt(id, &owner).await,
+                (None, _) => Ok(conversation),
             },
             error => error,
         };
