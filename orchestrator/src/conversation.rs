@@ -115,20 +115,22 @@ impl Conversation {
             last_seq: 0,
         };
         let stored = Stored { version: Version::default(), head, turn: None, owner: None };
-        Self::from_journal(id, stored, Vec::new(), home, false)
+        Self::from_journal(id, stored, Vec::new(), home, None)
     }
 
-    /// Restores a conversation from the journal. `adopts`: this node takes over its unsealed turn from a node that is gone.
+    /// Restores a conversation from the journal. `adopts_from`: this node takes over its unsealed turn from that one, which is
+    /// gone.
     pub(crate) fn from_journal(
         id: ConversationId,
         stored: Stored,
         chunks: Vec<Arc<StoredChunk>>,
         home: Home,
-        adopts: bool,
+        adopts_from: Option<&NodeId>,
     ) -> Arc<Self> {
         let Stored { version, head, turn, owner } = stored;
         let own = home.peers.as_ref().map(|peers| &peers.cluster.node);
-        let owner = owner.filter(|owner| !adopts && turn.is_some() && own.is_some_and(|own| own != owner));
+        let is_other = |owner: &NodeId| own.is_some_and(|own| own != owner) && adopts_from != Some(owner);
+        let owner = owner.filter(|owner| turn.is_some() && is_other(owner));
         let streamed = turn.as_ref().is_some_and(|turn| turn.wait == Wait::Now);
         // A mere follower does not replace the lost text.
         let lost = if streamed && owner.is_none() { TOLD_AND_LOST } else { 0 };
@@ -182,15 +184,6 @@ impl Conversation {
     pub(crate) fn elsewhere(&self) -> Option<(NodeId, Option<Cursor>)> {
         let state = self.state();
         Some((self.seat.elsewhere()?, state.live.running.as_ref().map(|turn| turn.from)))
-    }
-
-    /// Returns the position from which to read for a subscriber with this cursor. One beyond the end counts as the end. But if
-    /// another node drives, it may be in text that this node has not received.
-    pub(crate) fn position(&self, cursor: Cursor) -> Cursor {
-        let state = self.state();
-        let end = state.live.log.end();
-        let beyond = if self.seat.elsewhere().is_some() { TOLD_AND_LOST } else { 0 };
-        cursor.min(Cursor::from_value(end.value().saturating_add(beyond)))
     }
 
     /// Whether everything published is in the journal.

@@ -9,6 +9,7 @@ use everturn_wire::{ConversationId, RetrySettings};
 use futures_core::stream::BoxStream;
 
 use crate::{
+    NodeId,
     clock::Clock,
     cluster::LiveEvent,
     conversation::{Conversation, Home, Loss},
@@ -72,17 +73,17 @@ impl Registry {
         Ok(made)
     }
 
-    /// Loads a conversation anew, to take over its unsealed turn from another node. Returns it as it is if no other node
-    /// drives it.
-    pub(crate) async fn adopt(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
+    /// Loads a conversation anew, to take over its unsealed turn from a node that is gone. Returns it without taking it over
+    /// if that node no longer drives it: another one may have been faster.
+    pub(crate) async fn adopt(&self, id: &ConversationId, from: &NodeId) -> Result<Arc<Conversation>, Error> {
         let _alone = self.loading.alone(id).await;
         if let Some(held) = self.home.shelf.get(id) {
-            if held.elsewhere().is_none() {
+            if held.elsewhere().is_none_or(|(owner, _)| owner != *from) {
                 return Ok(held);
             }
             held.lose(Loss::Moved);
         }
-        let adopted = self.load_as(id, true).await?;
+        let adopted = self.load_as(id, Some(from)).await?;
         adopted.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
     }
 
@@ -121,10 +122,15 @@ impl Registry {
 
     /// Loads a conversation unless another task did so in the meantime. The caller must hold the loading lock.
     async fn load(&self, id: &ConversationId) -> Result<Option<Arc<Conversation>>, Error> {
-        self.load_as(id, false).await
+        self.load_as(id, None).await
     }
 
-    async fn load_as(&self, id: &ConversationId, adopts: bool) -> Result<Option<Arc<Conversation>>, Error> {
+    /// `adopts_from`: takes over the unsealed turn of this node.
+    async fn load_as(
+        &self,
+        id: &ConversationId,
+        adopts_from: Option<&NodeId>,
+    ) -> Result<Option<Arc<Conversation>>, Error> {
         if let Some(held) = self.home.shelf.get(id) {
             return Ok(Some(held));
         }
@@ -132,7 +138,7 @@ impl Registry {
         let live = self.follow(id).await?;
         let Some(stored) = self.journal.load(id).await? else { return Ok(None) };
         let chunks = self.journal.chunks(id, Window::default()).await?;
-        let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts);
+        let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts_from);
         loaded.retry.set(self.retry.of_conversation(id).await?);
         let loaded = self.home.shelf.get_or_insert(loaded);
         self.begin_to_follow(&loaded, live);

@@ -3,8 +3,8 @@
 use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
 use crate::{
-    clock::Clock, conversation::Conversation, cursor::Cursor, error::Error, frame::Frame, journal::Journal,
-    registry::Registry, shutdown::Shutdown, telemetry::GaugeGuard,
+    Version, clock::Clock, conversation::Conversation, cursor::Cursor, error::Error, frame::Frame,
+    journal::Journal, registry::Registry, shutdown::Shutdown, telemetry::GaugeGuard,
 };
 
 /// Maximum number of events that a subscriber holds.
@@ -25,6 +25,8 @@ pub struct Subscription {
     has_shown: bool,
     /// Whether the journal failure was reported.
     lost: bool,
+    /// The version of the conversation when a cursor beyond its end was last compared with the journal.
+    compared: Option<Version>,
     _present: GaugeGuard,
 }
 
@@ -55,6 +57,7 @@ impl Subscription {
             extensions,
             has_shown: true,
             lost: false,
+            compared: None,
             _present: present,
         }
     }
@@ -62,8 +65,8 @@ impl Subscription {
     /// Moves to another cursor. A cursor beyond the end counts as the end.
     #[must_use]
     pub fn after(self, cursor: Cursor) -> Self {
-        let next = self.conversation.position(cursor);
-        Self { next, taken: VecDeque::new(), has_shown: true, ..self }
+        let next = self.conversation.place_of(cursor);
+        Self { next, compared: None, taken: VecDeque::new(), has_shown: true, ..self }
     }
 
     /// Returns the cursor after the last delivered event.
@@ -110,6 +113,7 @@ impl Subscription {
                     self.conversation.check_kept()?;
                 }
                 Some(frames) if frames.is_empty() && is_down => return Err(Error::ShuttingDown),
+                Some(frames) if frames.is_empty() && self.is_ahead() => self.await_others().await?,
                 Some(frames) if frames.is_empty() => self.growth().await,
                 Some(frames) => self.taken = frames.into(),
                 None => self.catch_up().await?,
@@ -117,13 +121,37 @@ impl Subscription {
         }
     }
 
+    fn is_ahead(&self) -> bool {
+        self.conversation.state().live.log.end() < self.next
+    }
+
+    /// Waits until this node has heard of the events before the cursor, which a subscriber received from another node. If
+    /// there are none, the cursor counts as the end.
+    async fn await_others(&mut self) -> Result<(), Error> {
+        let version = self.conversation.state().record.version;
+        if self.compared.replace(version) == Some(version) {
+            self.growth().await;
+            return Ok(());
+        }
+        let is_behind = self.conversation.catch_up(&*self.source.journal).await?;
+        if !is_behind && !self.conversation.is_lost() && self.conversation.elsewhere().is_none() {
+            self.next = self.conversation.state().live.log.end().min(self.next);
+        }
+        Ok(())
+    }
+
     /// Waits until there is an event after the cursor.
     async fn growth(&self) {
         let mut grew = pin!(self.conversation.grew.notified());
         // Register before checking, so that no notification is missed.
         grew.as_mut().enable();
+        let (end, version) = {
+            let state = self.conversation.state();
+            (state.live.log.end(), state.record.version)
+        };
         let is_behind = self.conversation.is_lost()
-            || self.conversation.state().live.log.end() > self.next
+            || end > self.next
+            || (end < self.next && self.compared != Some(version))
             || self.source.shutdown.is_down();
         if !is_behind {
             grew.await;

@@ -15,7 +15,7 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Clock, Cluster, Incoming, Journal, LiveEvent, Member, MemoryJournal, NodeId, kernel::Millis,
+    Clock, Cluster, Commit, Incoming, Journal, LiveEvent, Member, MemoryJournal, NodeId, kernel::Millis,
 };
 use everturn_wire::ConversationId;
 use tokio::sync::{Notify, mpsc};
@@ -62,7 +62,11 @@ struct State {
     random: fastrand::Rng,
     /// How many appends of each node were stored, stale and unknown.
     appends: Appends,
+    witness: Option<Witness>,
 }
+
+/// Is shown each append that was stored: its node, its conversation, the commit, and whether its answer is lost.
+type Witness = Box<dyn Fn(&NodeId, &ConversationId, &Commit, bool) + Send>;
 
 /// What became of appends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +102,7 @@ impl SharedLog {
             noise,
             random: fastrand::Rng::with_seed(seed),
             appends: Appends::default(),
+            witness: None,
         };
         let (journal, connected) = (MemoryJournal::new(), Notify::new());
         Self(Arc::new(Shared { journal, clock, state: Mutex::new(state), connected }))
@@ -142,6 +147,12 @@ impl SharedLog {
         state.cut_off.insert(node.clone());
         state.inboxes.remove(&node);
         state.followers.values_mut().for_each(|followers| followers.retain(|follower| follower.node != node));
+    }
+
+    /// Shows each append that is stored: its node, its conversation, the commit, and whether its answer is lost. Replaces
+    /// the witness before.
+    pub fn witness(&self, witness: impl Fn(&NodeId, &ConversationId, &Commit, bool) + Send + 'static) {
+        self.0.lock().witness = Some(Box::new(witness));
     }
 
     /// Stops all noise.

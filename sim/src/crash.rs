@@ -16,6 +16,7 @@ mod durable;
 mod end;
 mod fuse;
 mod model;
+pub mod nodes;
 mod person;
 mod plan;
 mod script;

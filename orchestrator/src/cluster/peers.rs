@@ -25,14 +25,21 @@ const DONE_WITHIN: Duration = Duration::from_secs(30);
 /// The other nodes, as this one sees them.
 pub(crate) struct Peers {
     pub(crate) cluster: Cluster,
-    /// The nodes whose lease had not lapsed when last read.
-    alive: Mutex<BTreeSet<NodeId>>,
+    known: Mutex<Known>,
     /// Turns that had no owner when this node last looked at all of them.
     orphans: Mutex<HashSet<ConversationId>>,
     /// When this node first announced itself.
     started_at: OnceLock<Millis>,
     /// Notified when a node has left.
     pub(crate) look_now: Notify,
+}
+
+/// What is known since the members were last read.
+struct Known {
+    /// The nodes whose lease has not lapsed, or that answered.
+    alive: BTreeSet<NodeId>,
+    /// Nodes that did not answer.
+    gone: BTreeSet<NodeId>,
 }
 
 /// The outcome of relaying a command.
@@ -47,9 +54,9 @@ pub(crate) enum Relayed {
 
 impl Peers {
     pub(crate) fn new(cluster: Cluster) -> Self {
-        let alive = Mutex::new(BTreeSet::from([cluster.node.clone()]));
+        let known = Known { alive: BTreeSet::from([cluster.node.clone()]), gone: BTreeSet::new() };
         Self {
-            alive,
+            known: Mutex::new(known),
             cluster,
             orphans: Mutex::default(),
             started_at: OnceLock::new(),
@@ -64,8 +71,8 @@ impl Peers {
 
     /// The nodes that were alive, but are not among these.
     pub(crate) fn missing(&self, nodes: &[NodeId]) -> Vec<NodeId> {
-        let alive = self.alive();
-        let missing = alive.iter().filter(|node| **node != self.cluster.node && !nodes.contains(node));
+        let known = self.known();
+        let missing = known.alive.iter().filter(|node| **node != self.cluster.node && !nodes.contains(node));
         missing.cloned().collect()
     }
 
@@ -74,15 +81,34 @@ impl Peers {
         let mut now: BTreeSet<_> = nodes.into_iter().collect();
         // A node that cannot renew its lease still drives its turns.
         now.insert(self.cluster.node.clone());
-        let mut alive = self.alive();
-        let is_gone = alive.difference(&now).next().is_some();
-        *alive = now;
+        let mut known = self.known();
+        let gone: BTreeSet<_> = known.alive.difference(&now).cloned().collect();
+        let is_gone = !gone.is_empty();
+        *known = Known { alive: now, gone };
         is_gone
     }
 
     /// Whether the node's lease has not lapsed.
     pub(crate) fn is_alive(&self, node: &NodeId) -> bool {
-        self.alive().contains(node)
+        self.known().alive.contains(node)
+    }
+
+    /// Whether the node is gone. A node that is not known may have begun a moment ago: it is asked.
+    pub(crate) async fn is_gone(&self, node: &NodeId) -> bool {
+        {
+            let known = self.known();
+            if known.alive.contains(node) || known.gone.contains(node) {
+                return known.gone.contains(node);
+            }
+        }
+        let answers = self.answers(node).await;
+        let mut known = self.known();
+        if answers {
+            known.alive.insert(node.clone())
+        } else {
+            known.gone.insert(node.clone())
+        };
+        !answers
     }
 
     /// Whether this node is the one that takes over a conversation without an owner. All nodes that see the same members
@@ -90,8 +116,8 @@ impl Peers {
     pub(crate) fn is_heir(&self, id: &ConversationId) -> bool {
         // The same in every build, unlike the standard library's hashes.
         let weight = |node: &NodeId| Sha256::new().chain_update(id.as_str()).chain_update(&node.0).finalize();
-        let alive = self.alive();
-        alive.iter().max_by_key(|node| (weight(node), *node)) == Some(&self.cluster.node)
+        let known = self.known();
+        known.alive.iter().max_by_key(|node| (weight(node), *node)) == Some(&self.cluster.node)
     }
 
     /// Replaces the turns that have no owner. Returns those that had none before.
@@ -146,7 +172,7 @@ impl Peers {
         })
     }
 
-    fn alive(&self) -> MutexGuard<'_, BTreeSet<NodeId>> {
-        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

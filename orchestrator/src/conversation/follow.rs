@@ -71,18 +71,35 @@ impl Conversation {
         let _ = self.follower.set(Follower(tokio::spawn(task.run(live, clock)).abort_handle()));
     }
 
-    /// Reads the journal and follows what it has.
-    pub(crate) async fn catch_up(&self, journal: &dyn Journal) -> Result<(), crate::JournalError> {
+    /// Reads the journal and follows what it has. Returns whether a session drives here although another node has taken
+    /// over.
+    pub(crate) async fn catch_up(&self, journal: &dyn Journal) -> Result<bool, crate::JournalError> {
         match journal.load(&self.id).await? {
             Some(stored) if stored.version > self.state().record.version => match self.seat.follows() {
                 Follows::Yes => self.reload(stored, journal).await?,
                 Follows::Outdated => self.lose(Loss::Moved),
+                // An append of this node may be stored, but not acknowledged yet.
+                Follows::Driven if !stored.owner.is_some_and(|owner| self.is_own(&owner)) => {
+                    self.check_driver();
+                    return Ok(true);
+                }
                 Follows::Driven | Follows::No => {}
             },
             None if self.state().record.version > Version::default() => self.lose(Loss::Deleted),
             _ => {}
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// Makes the session that drives find out now that it was replaced, not after an answer that nobody can use.
+    fn check_driver(&self) {
+        let _ = self.seat.send(Box::new(Control::from(Input::Checkpoint)), 0, false);
+    }
+
+    /// Returns where a subscription with this cursor begins. A cursor beyond the end counts as the end, unless the journal
+    /// is shared: then it may come from a node that has published more.
+    pub(crate) fn place_of(&self, cursor: Cursor) -> Cursor {
+        if self.home.peers.is_some() { cursor } else { cursor.min(self.state().live.log.end()) }
     }
 
     async fn reload(&self, stored: Stored, journal: &dyn Journal) -> Result<(), crate::JournalError> {
@@ -123,8 +140,7 @@ impl Conversation {
             }
             Follows::Driven => {
                 drop(state);
-                // The session must find out now, not after an answer that nobody can use.
-                let _ = self.seat.send(Box::new(Control::from(Input::Checkpoint)), 0, false);
+                self.check_driver();
                 return Followed::Done;
             }
             Follows::No => return Followed::Done,

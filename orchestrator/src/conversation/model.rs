@@ -58,7 +58,7 @@ pub(super) fn parked() -> Arc<Conversation> {
     let conversation = Conversation::new(id.clone(), Millis(1), home.clone());
     let head = Head { status: ConversationStatus::Idle, ..conversation.state().record.head.clone() };
     let stored = Stored { version: Version(1), head, turn: Some(record), owner: None };
-    Conversation::from_journal(id, stored, Vec::new(), home, false)
+    Conversation::from_journal(id, stored, Vec::new(), home, None)
 }
 
 fn stop() -> Control {

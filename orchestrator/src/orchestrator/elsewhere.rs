@@ -66,7 +66,7 @@ impl Orchestrator {
             Relayed::Reply(reply) => Ok(Outcome::Reply(reply)),
             Relayed::NoOwner => {
                 tracing::info!(conversation = %id, %owner, "taking over a turn: its server does not answer");
-                let adopted = self.registry.adopt(id).await?;
+                let adopted = self.registry.adopt(id, &owner).await?;
                 session::check_can_continue(&self.ports, &adopted)?;
                 Ok(Outcome::Adopted(adopted))
             }
@@ -74,17 +74,18 @@ impl Orchestrator {
         }
     }
 
-    /// If another node drives the conversation, checks that it is alive, and otherwise takes its turn over.
-    pub(super) async fn rouse(&self, conversation: &Arc<Conversation>) -> Result<(), Error> {
+    /// If another node drives the conversation, checks that it is alive, and otherwise takes its turn over. Returns the
+    /// instance that is current then.
+    pub(super) async fn rouse(&self, conversation: Arc<Conversation>) -> Result<Arc<Conversation>, Error> {
         let (Some(peers), Some((owner, _))) = (&self.ports.peers, conversation.elsewhere()) else {
-            return Ok(());
+            return Ok(conversation);
         };
-        if !peers.answers(&owner).await {
-            let adopted = self.registry.adopt(&conversation.id).await?;
-            session::check_can_continue(&self.ports, &adopted)?;
-            session::go_on_if_due(&self.ports, &adopted)?;
+        if peers.answers(&owner).await {
+            return Ok(conversation);
         }
-        Ok(())
+        let adopted = self.registry.adopt(&conversation.id, &owner).await?;
+        session::check_can_continue(&self.ports, &adopted)?;
+        Ok(adopted)
     }
 
     /// Carries out a request of another node.
@@ -117,9 +118,10 @@ impl Orchestrator {
             return Ok(Reply::NotHere);
         }
         let running = conversation.state().live.running.as_ref().map(|turn| turn.from.value());
-        if command.is_for_a_turn() && running != turn {
-            // The turn that the sender saw is over.
-            return Ok(Reply::Done(false));
+        if running != turn {
+            // The turn that the sender saw is over. If it still waits, it sends the command again, to whoever drives then: a
+            // request that arrives late must not be carried out twice.
+            return Ok(if command.is_for_a_turn() { Reply::Done(false) } else { Reply::NotHere });
         }
         session::go_on_if_due(&self.ports, &conversation)?;
         self.perform(&conversation, command).await

@@ -34,11 +34,14 @@ impl Orchestrator {
             let live = &conversation.state().live;
             (live.running.as_ref().map(|turn| turn.from), live.log.end())
         };
-        if self.ports.peers.is_some() && cursor.is_some_and(|cursor| cursor > end) {
-            // Another node may have written what this one has not received.
+        let mut from = conversation.place_of(cursor.or(running).unwrap_or(end));
+        if from > end {
+            // Another node may have published what this one has not received. If none drives a turn, there is no more.
             conversation.catch_up(&*self.ports.journal).await?;
+            if conversation.elsewhere().is_none() {
+                from = from.min(conversation.state().live.log.end());
+            }
         }
-        let from = conversation.position(cursor.or(running).unwrap_or(end));
         let source = Source {
             registry: self.registry.clone(),
             journal: self.ports.journal.clone(),

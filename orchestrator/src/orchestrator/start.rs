@@ -89,11 +89,11 @@ impl Orchestrator {
             let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
             // Another node may have changed them since they were loaded.
             conversation.retry.set(self.ports.retry.of_conversation(id).await?);
-            self.rouse(&conversation).await?;
+            let conversation = self.rouse(conversation).await?;
             session::go_on_if_due(&self.ports, &conversation)?;
             match self.begin_checked(&conversation, checked.clone()).await {
                 // Another node began a turn first, so that this conversation is busy, or will be in a moment.
-                Err(Error::Journal(JournalError::Stale { .. })) => {
+                Err(Error::Journal(JournalError::Stale { .. }) | Error::Elsewhere { .. }) => {
                     drop(conversation);
                     self.ports.clock.sleep(LOOK_AGAIN).await;
                 }

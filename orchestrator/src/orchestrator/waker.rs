@@ -35,16 +35,14 @@ impl Wakes for Waker {
     async fn wake(&self, id: &ConversationId) -> Woken {
         let Some((registry, ports)) = self.get() else { return Woken::Done };
         let found = match registry.get(id).await {
-            Ok(conversation) => match conversation.elsewhere() {
+            Ok(conversation) => match (conversation.elsewhere(), &ports.peers) {
                 // Its owner wakes it.
-                Some((owner, _)) if ports.peers.as_ref().is_some_and(|peers| peers.is_alive(&owner)) => {
-                    return Woken::Done;
-                }
-                Some(_) => registry.adopt(id).await.and_then(|adopted| {
+                (Some((owner, _)), Some(peers)) if !peers.is_gone(&owner).await => return Woken::Done,
+                (Some((owner, _)), _) => registry.adopt(id, &owner).await.and_then(|adopted| {
                     session::check_can_continue(&ports, &adopted)?;
                     Ok(adopted)
                 }),
-                None => Ok(conversation),
+                (None, _) => Ok(conversation),
             },
             error => error,
         };

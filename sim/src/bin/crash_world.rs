@@ -12,7 +12,7 @@ use std::{
 };
 
 use clap::Parser;
-use everturn_sim::crash::{self, Tally, Verdict};
+use everturn_sim::crash::{self, Tally, Verdict, nodes};
 
 /// Crashes the orchestrator in seeded worlds, and checks that no turn is lost or duplicated.
 #[derive(Parser)]
@@ -26,25 +26,38 @@ struct Arguments {
     /// Run only the world with this seed, and print its trace
     #[arg(long)]
     seed: Option<u64>,
+    /// Number of nodes that share the journal; 0 = one process after another
+    #[arg(long, default_value_t = 0)]
+    nodes: usize,
+}
+
+impl Arguments {
+    fn run(&self, seed: u64, traced: bool) -> Verdict {
+        match self.nodes {
+            0 => crash::run(seed, traced),
+            nodes => nodes::run(seed, nodes, traced),
+        }
+    }
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.seed {
-        Some(seed) => replay(seed),
-        None => all(arguments.from, arguments.turns),
+        Some(seed) => replay(&arguments, seed),
+        None => all(&arguments),
     }
 }
 
-fn replay(seed: u64) -> ExitCode {
-    let Verdict { turns, lives, wrong, trace, .. } = crash::run(seed, true);
+fn replay(arguments: &Arguments, seed: u64) -> ExitCode {
+    let Verdict { turns, lives, wrong, trace, .. } = arguments.run(seed, true);
     trace.iter().for_each(|line| println!("{line}"));
     println!("seed {seed}: {turns} turns in {lives} processes, {} wrong", wrong.len());
     wrong.iter().for_each(|what| println!("{what}"));
     if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn all(from: u64, turns: u64) -> ExitCode {
+fn all(arguments: &Arguments) -> ExitCode {
+    let Arguments { from, turns, nodes, .. } = *arguments;
     let began = Instant::now();
     let (next, sealed, lives) = (AtomicU64::new(from), AtomicU64::new(0), AtomicU64::new(0));
     let (failed, tally) = (AtomicBool::new(false), Mutex::new(Tally::default()));
@@ -52,7 +65,7 @@ fn all(from: u64, turns: u64) -> ExitCode {
     let work = || {
         while sealed.load(Ordering::Relaxed) < turns && !failed.load(Ordering::Relaxed) {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            let verdict = crash::run(seed, false);
+            let verdict = arguments.run(seed, false);
             sealed.fetch_add(verdict.turns as u64, Ordering::Relaxed);
             lives.fetch_add(verdict.lives as u64, Ordering::Relaxed);
             tally.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict.tally);
@@ -83,6 +96,6 @@ fn all(from: u64, turns: u64) -> ExitCode {
     };
     println!("seed {seed} fails after {} worlds:", seed - from + 1);
     wrong.iter().for_each(|what| println!("  {what}"));
-    println!("again: cargo run --release -p everturn-sim --bin crash-world -- --seed {seed}");
+    println!("again: cargo run --release -p everturn-sim --bin crash-world -- --nodes {nodes} --seed {seed}");
     ExitCode::FAILURE
 }

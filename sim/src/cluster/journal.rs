@@ -33,6 +33,11 @@ impl Journal for NodeJournal {
         match &appended {
             Ok(version) => {
                 state.owners.insert(id.clone(), self.node.clone());
+                let unknown = state.noise.unknown;
+                let is_lost = state.random.f64() < unknown;
+                if let Some(witness) = &state.witness {
+                    witness(&self.node, id, &commit, is_lost);
+                }
                 let event = Appended {
                     previous: expected,
                     version: *version,
@@ -40,8 +45,7 @@ impl Journal for NodeJournal {
                     commit: Box::new(commit),
                 };
                 state.publish(id, &self.node, &LiveEvent::Appended(event));
-                let unknown = state.noise.unknown;
-                if state.random.f64() < unknown {
+                if is_lost {
                     state.appends.unknown += 1;
                     return Err(JournalError::Unknown("the answer was lost".to_owned()));
                 }

@@ -44,18 +44,20 @@ impl LiveBus for NodePorts {
 #[async_trait]
 impl CommandBus for NodePorts {
     async fn send(&self, to: &NodeId, request: Bytes, within: Duration) -> Result<Bytes, SendError> {
-        let (replied, reply) = oneshot::channel();
-        let exchange = async {
-            self.shared.reach(&self.node).await;
-            let inbox = self.shared.lock().inboxes.get(to).cloned().ok_or(SendError::NoNode)?;
+        let (shared, from, to) = (self.shared.clone(), self.node.clone(), to.clone());
+        // In its own task: a request arrives even if nobody waits for its reply any more.
+        let exchange = tokio::spawn(async move {
+            let (replied, reply) = oneshot::channel();
+            shared.reach(&from).await;
+            let inbox = shared.lock().inboxes.get(&to).cloned().ok_or(SendError::NoNode)?;
             // A request to a node that is cut off arrives when it is connected again.
-            self.shared.reach(to).await;
+            shared.reach(&to).await;
             let reply_with = Box::new(move |bytes| drop(replied.send(bytes)));
             inbox.send(Incoming { request, reply: reply_with }).map_err(|_| SendError::NoNode)?;
             reply.await.map_err(|_| SendError::Unanswered)
-        };
-        match select(std::pin::pin!(exchange), self.shared.clock.sleep(within)).await {
-            Either::Left((replied, _)) => replied,
+        });
+        match select(exchange, self.shared.clock.sleep(within)).await {
+            Either::Left((replied, _)) => replied.unwrap_or(Err(SendError::Unanswered)),
             Either::Right(((), _)) => Err(SendError::Unanswered),
         }
     }

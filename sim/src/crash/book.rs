@@ -232,7 +232,7 @@ impl Pages {
 }
 
 /// Whether an event announces a wait caused by another conversation.
-fn is_shared(event: &[u8]) -> bool {
+pub(super) fn is_shared(event: &[u8]) -> bool {
     let event: Option<AgentEvent> = serde_json::from_slice(event).ok();
     matches!(event, Some(AgentEvent { body: EventBody::ProviderRetry { shared: Some(true), .. }, .. }))
 }

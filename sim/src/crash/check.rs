@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use everturn_orchestrator::{Cursor, Journal as _, Window, kernel::Millis};
+use everturn_orchestrator::{Cursor, Journal as _, MemoryJournal, Window, kernel::Millis};
 use everturn_wire::{
     AgentEvent, Category, CompactionOutcome, ConversationId, ConversationStatus, EventBody, StoredChunk,
     TurnId,
@@ -10,8 +10,10 @@ use everturn_wire::{
 use futures_util::FutureExt as _;
 
 use super::{
+    book::Book,
     script::BUDGET_MS,
     view::{Item, View, history, interrupted},
+    watch::Watcher,
     world::{MAX_RETRIES, World},
 };
 
@@ -24,53 +26,17 @@ pub(super) struct Came {
 impl World {
     /// Checks the final state, and returns that of each conversation.
     pub(super) fn check(&self) -> Vec<Came> {
-        match self.kept.unsealed(Millis(u64::MAX)).now_or_never() {
-            Some(Ok(unsealed)) if unsealed.is_empty() => {}
-            other => self.book.wrong(format!("turns are left: {other:?}")),
-        }
+        nothing_is_left(&self.kept, &self.book);
         let came: Vec<_> = self.conversations().filter_map(|(id, _)| self.check_one(&id)).collect();
-        self.check_messages(&came);
+        check_messages(&self.book, self.conversations().flat_map(|(_, prompts)| prompts), &came);
         came
     }
 
     fn check_one(&self, id: &ConversationId) -> Option<Came> {
-        let stored = self.kept.load(id).now_or_never()?.ok()??;
-        let chunks = self.kept.chunks(id, Window::default()).now_or_never()?.ok()?;
-        let events = self.kept.events(id, Cursor::default(), usize::MAX).now_or_never()?.ok()?;
-        let chunks: Vec<StoredChunk> = chunks.iter().map(|chunk| (**chunk).clone()).collect();
-        let events: Vec<AgentEvent> =
-            events.iter().filter_map(|event| serde_json::from_slice(&event.json).ok()).collect();
-        let wrong = |what: String| self.book.wrong(format!("{id}: {what}"));
-        if !matches!(stored.head.status, ConversationStatus::Idle | ConversationStatus::Closed) {
-            wrong(format!("it is {:?} in the end", stored.head.status));
-        }
-        if !chunks.iter().map(|chunk| chunk.seq).eq(1..=chunks.len() as u64) {
-            wrong("a seq is missing or there twice".to_owned());
-        }
-        turns_are_whole(&events).unwrap_or_else(wrong);
-        retries_are_bounded(&events).unwrap_or_else(wrong);
-        compactions_are_whole(&events).unwrap_or_else(wrong);
-        let mut view = View::default();
-        events.iter().for_each(|event| view.apply(event.clone()));
-        let items = history(&chunks);
-        if view.items(&items) != items {
-            wrong(format!("events and history differ:\n  {:?}\n  {items:?}", view.items(&items)));
-        }
-        for watcher in self.watchers.iter().filter(|watcher| watcher.id == *id) {
-            let seen = &watcher.seen().view;
-            if *seen != view {
-                wrong(format!("a watcher saw:\n  {seen:?}\n  {view:?}"));
-            }
-        }
-        self.requests_are_reported(id, &events).unwrap_or_else(wrong);
-        let mut pages = self.book.pages();
-        (0..interrupted(&items)).for_each(|_| pages.tally.count("a call is interrupted"));
-        for event in &events {
-            if matches!(event.body, EventBody::StepRewound { .. }) {
-                pages.tally.count("a step is rewound");
-            }
-        }
-        Some(Came { items, turns: view.sealed })
+        let (came, events) = check_conversation(&self.kept, &self.book, &self.watchers, id)?;
+        self.requests_are_reported(id, &events)
+            .unwrap_or_else(|what| self.book.wrong(format!("{id}: {what}")));
+        Some(came)
     }
 
     /// Model calls must equal published ones, except for calls of processes that ended before they could publish.
@@ -93,33 +59,85 @@ impl World {
         }
         Err(format!("{calls} calls were made, {told} were told, {again} were made again"))
     }
+}
 
-    /// Accepted messages are there exactly once, and no others twice.
-    fn check_messages(&self, came: &[Came]) {
-        let mut times: HashMap<&str, usize> = HashMap::new();
-        for item in came.iter().flat_map(|came| &came.items) {
-            if let Item::User(text) = item {
-                *times.entry(text).or_default() += 1;
-            }
+/// No turn is unsealed.
+pub(super) fn nothing_is_left(kept: &MemoryJournal, book: &Book) {
+    match kept.unsealed(Millis(u64::MAX)).now_or_never() {
+        Some(Ok(unsealed)) if unsealed.is_empty() => {}
+        other => book.wrong(format!("turns are left: {other:?}")),
+    }
+}
+
+/// Checks the final state of a conversation, and that its watchers saw it. Returns it with its events.
+pub(super) fn check_conversation(
+    kept: &MemoryJournal,
+    book: &Book,
+    watchers: &[Watcher],
+    id: &ConversationId,
+) -> Option<(Came, Vec<AgentEvent>)> {
+    let stored = kept.load(id).now_or_never()?.ok()??;
+    let chunks = kept.chunks(id, Window::default()).now_or_never()?.ok()?;
+    let events = kept.events(id, Cursor::default(), usize::MAX).now_or_never()?.ok()?;
+    let chunks: Vec<StoredChunk> = chunks.iter().map(|chunk| (**chunk).clone()).collect();
+    let events: Vec<AgentEvent> =
+        events.iter().filter_map(|event| serde_json::from_slice(&event.json).ok()).collect();
+    let wrong = |what: String| book.wrong(format!("{id}: {what}"));
+    if !matches!(stored.head.status, ConversationStatus::Idle | ConversationStatus::Closed) {
+        wrong(format!("it is {:?} in the end", stored.head.status));
+    }
+    if !chunks.iter().map(|chunk| chunk.seq).eq(1..=chunks.len() as u64) {
+        wrong("a seq is missing or there twice".to_owned());
+    }
+    turns_are_whole(&events).unwrap_or_else(wrong);
+    retries_are_bounded(&events).unwrap_or_else(wrong);
+    compactions_are_whole(&events).unwrap_or_else(wrong);
+    let mut view = View::default();
+    events.iter().for_each(|event| view.apply(event.clone()));
+    let items = history(&chunks);
+    if view.items(&items) != items {
+        wrong(format!("events and history differ:\n  {:?}\n  {items:?}", view.items(&items)));
+    }
+    for watcher in watchers.iter().filter(|watcher| watcher.id == *id) {
+        let seen = &watcher.seen().view;
+        if *seen != view {
+            wrong(format!("a watcher saw:\n  {seen:?}\n  {view:?}"));
         }
-        let mut pages = self.book.pages();
-        let missing: Vec<_> =
-            pages.accepted.iter().filter(|text| !times.contains_key(text.as_str())).cloned().collect();
-        let unsaid = self.conversations().flat_map(|(_, prompts)| prompts).cloned();
-        let unsaid: Vec<_> = unsaid.filter(|text| !times.contains_key(text.as_str())).collect();
-        let back: Vec<_> =
-            pages.taken_back.iter().filter(|text| times.contains_key(text.as_str())).cloned().collect();
-        let twice: Vec<_> =
-            times.iter().filter(|(_, times)| **times > 1).map(|(text, _)| (*text).to_owned()).collect();
-        for (what, which) in [
-            ("accepted, and lost", missing),
-            ("never said", unsaid),
-            ("taken back, and said", back),
-            ("said twice", twice),
-        ] {
-            if !which.is_empty() {
-                pages.wrong(format!("{what}: {which:?}"));
-            }
+    }
+    let mut pages = book.pages();
+    (0..interrupted(&items)).for_each(|_| pages.tally.count("a call is interrupted"));
+    for event in &events {
+        if matches!(event.body, EventBody::StepRewound { .. }) {
+            pages.tally.count("a step is rewound");
+        }
+    }
+    Some((Came { items, turns: view.sealed }, events))
+}
+
+/// Accepted messages are there exactly once, and no others twice.
+pub(super) fn check_messages<'p>(book: &Book, prompts: impl Iterator<Item = &'p String>, came: &[Came]) {
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for item in came.iter().flat_map(|came| &came.items) {
+        if let Item::User(text) = item {
+            *times.entry(text).or_default() += 1;
+        }
+    }
+    let mut pages = book.pages();
+    let missing: Vec<_> =
+        pages.accepted.iter().filter(|text| !times.contains_key(text.as_str())).cloned().collect();
+    let unsaid: Vec<_> = prompts.filter(|text| !times.contains_key(text.as_str())).cloned().collect();
+    let back: Vec<_> =
+        pages.taken_back.iter().filter(|text| times.contains_key(text.as_str())).cloned().collect();
+    let twice: Vec<_> =
+        times.iter().filter(|(_, times)| **times > 1).map(|(text, _)| (*text).to_owned()).collect();
+    for (what, which) in [
+        ("accepted, and lost", missing),
+        ("never said", unsaid),
+        ("taken back, and said", back),
+        ("said twice", twice),
+    ] {
+        if !which.is_empty() {
+            pages.wrong(format!("{what}: {which:?}"));
         }
     }
 }

@@ -171,12 +171,12 @@ impl Provider for Line {
 }
 
 /// Returns the conversation; messages begin with its name.
-fn conversation(place: &Position) -> ConversationId {
+pub(super) fn conversation(place: &Position) -> ConversationId {
     ConversationId::from(place.0.split('.').next().unwrap_or_default())
 }
 
 /// Returns the last user message, and the number of assistant messages since.
-fn place(messages: &[Message]) -> Position {
+pub(super) fn place(messages: &[Message]) -> Position {
     let at = messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
     let said = messages.get(at).and_then(|message| message.iter().next_back());
     let Some(Chunk::Text { text }) = said else { return Position::default() };
@@ -197,7 +197,7 @@ fn length(messages: &[Message]) -> usize {
 }
 
 /// Checks what every provider requires: no empty messages, and one result per call, directly after it.
-fn well_formed(messages: &[Message]) -> Result<(), String> {
+pub(super) fn well_formed(messages: &[Message]) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {
         if message.role != Role::Tool && !open.is_empty() {

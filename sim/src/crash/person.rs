@@ -165,38 +165,47 @@ impl Person<'_> {
     }
 }
 
-/// Answers requests for approval in a conversation a second after they were made: allows three of four calls, the same
-/// ones in each process.
+/// Answers requests for approval in a conversation a second after they were made.
 pub(super) async fn answer(orchestrator: Orchestrator, id: ConversationId, book: Book) {
     loop {
         sleep(Duration::from_secs(1)).await;
-        // It had not begun yet, or cannot be read now.
-        let Ok(Approvals { pending, .. }) = orchestrator.approvals(&id).await else { continue };
-        for request in pending {
-            let allows = request.input.to_string().bytes().map(u32::from).sum::<u32>() % 4 != 0;
-            let ApprovalRequest { turn_id, step_id, tool_call_id, .. } = request;
-            let verdict = if allows { Verdict::Allowed } else { Verdict::Denied };
-            let step = step_id.step_of(&turn_id).unwrap_or_default();
-            if allows {
-                book.pages().allowed.insert((turn_id.to_string(), step, tool_call_id.clone()));
-            }
-            let (scope, reason, name, via) = (None, None, None, None);
-            let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via };
-            match orchestrator.answer_approval(&id, answer).await {
-                Ok(true) => {
-                    book.pages().tally.count(if allows { "a call is allowed" } else { "a call is denied" });
-                }
-                // The turn was stopped meanwhile.
-                Ok(false) => {}
-                Err(error) if book.excuses(&error) => {}
-                Err(error) => book.wrong(format!("{id}: an answer is refused: {error}")),
-            }
+        match answer_once(&orchestrator, &id, &book).await {
+            Ok(()) => {}
+            Err(error) if book.excuses(&error) => {}
+            Err(error) => book.wrong(format!("{id}: an answer is refused: {error}")),
         }
     }
 }
 
+/// Answers the pending requests for approval in a conversation: allows three of four calls, the same ones in each
+/// process.
+pub(super) async fn answer_once(
+    orchestrator: &Orchestrator,
+    id: &ConversationId,
+    book: &Book,
+) -> Result<(), Error> {
+    // It had not begun yet, or cannot be read now.
+    let Ok(Approvals { pending, .. }) = orchestrator.approvals(id).await else { return Ok(()) };
+    for request in pending {
+        let allows = request.input.to_string().bytes().map(u32::from).sum::<u32>() % 4 != 0;
+        let ApprovalRequest { turn_id, step_id, tool_call_id, .. } = request;
+        let verdict = if allows { Verdict::Allowed } else { Verdict::Denied };
+        let step = step_id.step_of(&turn_id).unwrap_or_default();
+        if allows {
+            book.pages().allowed.insert((turn_id.to_string(), step, tool_call_id.clone()));
+        }
+        let (scope, reason, name, via) = (None, None, None, None);
+        let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via };
+        // False: the turn was stopped meanwhile.
+        if orchestrator.answer_approval(id, answer).await? {
+            book.pages().tally.count(if allows { "a call is allowed" } else { "a call is denied" });
+        }
+    }
+    Ok(())
+}
+
 /// Returns the user messages of a conversation in the journal.
-async fn said(kept: &MemoryJournal, id: &ConversationId) -> HashSet<String> {
+pub(super) async fn said(kept: &MemoryJournal, id: &ConversationId) -> HashSet<String> {
     let chunks = kept.chunks(id, Window::default()).await.unwrap_or_default();
     let by_user = chunks.iter().filter(|stored| stored.role == Role::User);
     by_user

@@ -165,7 +165,7 @@ fn moment(rng: &mut fastrand::Rng) -> u64 {
     rng.u64(0..most)
 }
 
-fn deed(
+pub(super) fn deed(
     rng: &mut fastrand::Rng,
     conversations: usize,
     (commands, clock): (bool, bool),

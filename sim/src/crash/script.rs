@@ -10,7 +10,7 @@ pub(super) const MAX_PASSING: u64 = 4;
 /// Maximum sum of the waits of a step in every world, in milliseconds.
 pub(super) const BUDGET_MS: u64 = 8 * 3_600_000;
 
-const HOUR_MS: u64 = 3_600_000;
+pub(super) const HOUR_MS: u64 = 3_600_000;
 
 /// A position in the script: the message being answered, and the number of assistant messages since.
 pub(super) type Position = (String, usize);
@@ -48,6 +48,8 @@ pub(super) struct Call {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Script {
     pub(super) seed: u64,
+    /// The longest hint after which a call succeeds, in milliseconds.
+    pub(super) longest_ms: u64,
 }
 
 impl Script {
@@ -58,7 +60,7 @@ impl Script {
         let last = last(&mut rng);
         if (number as u64) < passing {
             // Each number has a failure of its own.
-            return refused(&mut fastrand::Rng::with_seed(rng.u64(..) ^ number as u64));
+            return refused(&mut fastrand::Rng::with_seed(rng.u64(..) ^ number as u64), self.longest_ms);
         }
         let answer = answer(&mut rng, place);
         match last {
@@ -79,7 +81,7 @@ impl Script {
         let mut rng = self.rng(place);
         let passing = if rng.bool() { 0 } else { rng.u64(1..=MAX_PASSING / 2) };
         if (number as u64) < passing {
-            return refused(&mut fastrand::Rng::with_seed(rng.u64(..) ^ number as u64));
+            return refused(&mut fastrand::Rng::with_seed(rng.u64(..) ^ number as u64), self.longest_ms);
         }
         let middle = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);
         let say = |text: &str| Cue::Say(StreamEvent::Text(text.to_owned()));
@@ -139,7 +141,7 @@ fn refusal(message: &str, category: Category, retryable: bool) -> Call {
 }
 
 /// Returns a call that fails before any content.
-fn refused(rng: &mut fastrand::Rng) -> Call {
+fn refused(rng: &mut fastrand::Rng, longest_ms: u64) -> Call {
     let (category, message) = match rng.u8(0..8) {
         0..=2 => (Category::RateLimited, "HTTP 429: slow down"),
         3 => (Category::Overloaded, "HTTP 529: overloaded"),
@@ -155,7 +157,7 @@ fn refused(rng: &mut fastrand::Rng) -> Call {
     };
     let mut failure = Failure::new(category, true, message);
     if category == Category::RateLimited && rng.bool() {
-        let most = [500, 30_000, HOUR_MS][rng.usize(0..3)];
+        let most = [500, 30_000, longest_ms][rng.usize(0..3)];
         failure.hint_ms = Some(rng.u64(1..most));
     }
     let hint_ms = failure.hint_ms.unwrap_or(0);

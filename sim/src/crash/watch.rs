@@ -14,7 +14,7 @@ use super::{book::Book, view::View};
 #[derive(Clone)]
 pub(super) struct Watcher {
     pub(super) id: ConversationId,
-    name: String,
+    pub(super) name: String,
     book: Book,
     seen: Arc<Mutex<Seen>>,
 }
@@ -51,7 +51,7 @@ impl Watcher {
     }
 
     /// Watches until the connection breaks.
-    async fn follow(&self, orchestrator: &Orchestrator) -> Result<(), Error> {
+    pub(super) async fn follow(&self, orchestrator: &Orchestrator) -> Result<(), Error> {
         let cursor = self.seen().cursor;
         let mut events = orchestrator.subscribe(&self.id, Some(cursor), true).await?;
         loop {

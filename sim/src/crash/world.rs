@@ -24,7 +24,7 @@ use super::{
     model::Model,
     person::{Person, answer},
     plan::{Life, Plan},
-    script::Script,
+    script::{HOUR_MS, Script},
     tool::{Counted, Started},
     watch::Watcher,
 };
@@ -54,7 +54,7 @@ impl World {
             (0..2).map(move |number| Watcher::new(id.clone(), number, book.clone()))
         };
         let watchers = (0..plan.prompts.len()).flat_map(watchers).collect();
-        let model = Model::new(Script { seed }, book.clone(), plan.context);
+        let model = Model::new(Script { seed, longest_ms: HOUR_MS }, book.clone(), plan.context);
         Self { plan, book, kept: Arc::default(), model, watchers, started: Started::default() }
     }
 
@@ -186,7 +186,7 @@ impl World {
 }
 
 /// A schedule that ignores which turn asks, because turn ids are random, and a world must be reproducible.
-struct Replayed(Exponential);
+pub(super) struct Replayed(pub(super) Exponential);
 
 impl Schedule for Replayed {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
@@ -212,6 +212,6 @@ impl Trigger {
     }
 }
 
-fn runtime() -> std::io::Result<Runtime> {
+pub(super) fn runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
 }

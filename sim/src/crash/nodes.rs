@@ -1,0 +1,43 @@
+//! Worlds of several nodes: the real orchestrator at each of them, over one modelled log.
+//!
+//! Everything derives from the seed: what the model says and how it fails, which nodes are killed, cut off or shut down
+//! and when, how the log loses, repeats and delays events and answers, and what people do at which node. After a while
+//! the noise ends, every node is connected, and everything must settle.
+//!
+//! Besides what is checked for one process: no call of a tool starts twice at all nodes together; no provider call is
+//! repeated unless a fault, a stop or a *retry now* cut it off; no call comes before the end of its wait, or long after
+//! it; a message is neither lost nor said twice, at whatever nodes a request was repeated; no task panics.
+
+mod check;
+mod ledger;
+mod model;
+mod node;
+mod panics;
+mod person;
+mod plan;
+mod tool;
+mod watch;
+mod world;
+
+use super::{Tally, Verdict, world::runtime};
+use plan::Plan;
+use world::World;
+
+/// Runs a world of this many nodes. `traced`: whether to record its trace.
+pub fn run(seed: u64, nodes: usize, traced: bool) -> Verdict {
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let (wrong, trace, tally) =
+                (vec![format!("no runtime can be made: {error}")], Vec::new(), Tally::default());
+            return Verdict { turns: 0, lives: 0, wrong, trace, tally };
+        }
+    };
+    runtime.block_on(async {
+        let world = World::new(seed, Plan::of(seed, nodes), traced);
+        let lives = world.run().await;
+        let turns = world.check().iter().map(|came| came.turns).sum();
+        let (trace, wrong, tally) = world.ledger.book.close();
+        Verdict { turns, lives, wrong, trace, tally }
+    })
+}

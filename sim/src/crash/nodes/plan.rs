@@ -1,0 +1,95 @@
+//! The course of a world of several nodes, derived from its seed.
+
+use everturn_orchestrator::kernel::{Budget, Settings};
+
+use super::super::{
+    plan::{Deed, What, deed},
+    script::BUDGET_MS,
+};
+use crate::cluster::Noise;
+
+/// The course of a world.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) nodes: usize,
+    /// The user messages of each conversation, in order.
+    pub(super) prompts: Vec<Vec<String>>,
+    pub(super) settings: Settings,
+    /// Whether calls of the tool with an effect need approval.
+    pub(super) asks: bool,
+    /// The first wait after a failure without a hint, in milliseconds.
+    pub(super) base_ms: u64,
+    pub(super) noise: Noise,
+    pub(super) troubles: Vec<Trouble>,
+    pub(super) deeds: Vec<Deed>,
+    /// When the noise ends, in milliseconds.
+    pub(super) calm_ms: u64,
+}
+
+/// A fault of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trouble {
+    pub(super) at_ms: u64,
+    /// The node that is up at this place.
+    pub(super) place: usize,
+    pub(super) what: Fault,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// Its process ends, and another one begins later.
+    Kill { down_ms: u64 },
+    /// It is cut off for this long.
+    CutOff { ms: u64 },
+    /// It shuts down with this grace period, and another one begins later.
+    Shutdown { grace_ms: u64, down_ms: u64 },
+}
+
+impl Plan {
+    pub(super) fn of(seed: u64, nodes: usize) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed ^ 0xC1_05_7E_12);
+        let conversations = rng.usize(1..4);
+        let prompts = (0..conversations)
+            .map(|c| (0..rng.usize(1..5)).map(|t| format!("c{c}.t{t}")).collect())
+            .collect();
+        let settings = Settings {
+            max_parallel_tools: rng.u32(1..4),
+            budget: Budget { max_wait_ms: Some(BUDGET_MS), deadline: None },
+            ..Settings::default()
+        };
+        let chance = |rng: &mut fastrand::Rng, most: f64| if rng.bool() { rng.f64() * most } else { 0.0 };
+        let noise = Noise {
+            lost: chance(&mut rng, 0.4),
+            doubled: chance(&mut rng, 0.3),
+            late: chance(&mut rng, 0.3),
+            unknown: chance(&mut rng, 0.1),
+        };
+        let calm_ms = [15_000, 60_000, 300_000][rng.usize(0..3)];
+        let mut troubles: Vec<_> = (0..rng.usize(0..8)).map(|_| trouble(&mut rng, nodes, calm_ms)).collect();
+        troubles.sort_by_key(|trouble| trouble.at_ms);
+        let (mut queued, busy) = (0, rng.bool());
+        let mut deeds: Vec<_> = (0..if busy { rng.usize(0..16) } else { 0 })
+            .filter_map(|_| deed(&mut rng, conversations, (true, false), &mut queued))
+            // What closes drops messages, and the outcome of a command is not always known.
+            .filter(|deed| !matches!(deed.what, What::Close))
+            .collect();
+        for deed in &mut deeds {
+            deed.at_ms = rng.u64(0..calm_ms * 3 / 2);
+        }
+        deeds.sort_by_key(|deed| deed.at_ms);
+        let base_ms = [300, 2_000, 10_000][rng.usize(0..3)];
+        Self { nodes, prompts, settings, asks: seed % 3 == 1, base_ms, noise, troubles, deeds, calm_ms }
+    }
+}
+
+fn trouble(rng: &mut fastrand::Rng, nodes: usize, calm_ms: u64) -> Trouble {
+    let (at_ms, place) = (rng.u64(0..calm_ms), rng.usize(0..nodes));
+    let most = usize::from(rng.bool());
+    let down_ms = rng.u64(0..[500, 20_000][most]);
+    let what = match rng.u8(0..5) {
+        0 | 1 => Fault::Kill { down_ms },
+        2 | 3 => Fault::CutOff { ms: rng.u64(0..[2_000, 40_000][most]) },
+        _ => Fault::Shutdown { grace_ms: [0, 2_000, 30_000][rng.usize(0..3)], down_ms },
+    };
+    Trouble { at_ms, place, what }
+}

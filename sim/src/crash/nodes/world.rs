@@ -1,0 +1,240 @@
+//! A world of several nodes over one log.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use everturn_orchestrator::{Error, Journal as _, JournalError};
+use everturn_wire::{ConversationId, ConversationStatus};
+use futures_util::future::join_all;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::{
+    super::{book::Book, watch::Watcher},
+    ledger::Ledger,
+    node::Node,
+    panics,
+    plan::{Fault, Plan},
+    watch::watch,
+};
+use crate::{WallClock, cluster::SharedLog};
+
+/// How long everything may take to settle: longer than all waits of a world.
+const SETTLES_WITHIN: Duration = Duration::from_secs(24 * 3600);
+
+/// Number of watchers of a conversation that go from node to node. At each place, another one stays.
+const WANDERERS: usize = 2;
+
+/// A world.
+pub(super) struct World {
+    seed: u64,
+    pub(super) plan: Plan,
+    pub(super) ledger: Ledger,
+    pub(super) log: SharedLog,
+    pub(super) watchers: Vec<Watcher>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The node that is up at each place.
+    places: Vec<Option<Node>>,
+    /// Number of nodes begun.
+    begun: usize,
+    /// Messages that someone tried to take back.
+    doubtful: BTreeSet<String>,
+}
+
+impl World {
+    /// Creates a world. Call it in its runtime.
+    pub(super) fn new(seed: u64, plan: Plan, traced: bool) -> Arc<Self> {
+        let book = Book::new(seed, traced);
+        book.begin_life();
+        let clock = WallClock::new(book.pages().time.wall());
+        let log = SharedLog::noisy(Arc::new(clock.clone()), plan.noise, seed);
+        let ledger = Ledger::new(book.clone(), clock);
+        let witness = ledger.clone();
+        log.witness(move |node, id, commit, lost| witness.saved(node, id, commit, lost));
+        let watchers = |c: usize| {
+            let (id, book) = (ConversationId::from(format!("c{c}")), book.clone());
+            (0..WANDERERS + plan.nodes).map(move |number| Watcher::new(id.clone(), number, book.clone()))
+        };
+        let watchers = (0..plan.prompts.len()).flat_map(watchers).collect();
+        let state = State { places: vec![None; plan.nodes], ..State::default() };
+        Arc::new(Self { seed, plan, ledger, log, watchers, state: Mutex::new(state) })
+    }
+
+    pub(super) fn conversations(&self) -> impl Iterator<Item = (ConversationId, &[String])> {
+        let prompts = self.plan.prompts.iter().enumerate();
+        prompts.map(|(c, prompts)| (ConversationId::from(format!("c{c}")), prompts.as_slice()))
+    }
+
+    /// Runs it until everything has settled. Returns the number of processes.
+    pub(super) async fn run(self: &Arc<Self>) -> usize {
+        let panics = panics::count();
+        for place in 0..self.plan.nodes {
+            self.begin(place).await;
+        }
+        for (number, watcher) in self.watchers.iter().enumerate() {
+            let place = (number % (WANDERERS + self.plan.nodes)).checked_sub(WANDERERS);
+            tokio::spawn(watch(self.clone(), watcher.clone(), place));
+        }
+        if self.plan.asks {
+            for (id, _) in self.conversations() {
+                tokio::spawn(self.clone().answer(id));
+            }
+        }
+        if timeout(SETTLES_WITHIN, self.work()).await.is_err() {
+            self.ledger.book.wrong("not all comes to its end".to_owned());
+        }
+        if panics::count() > panics {
+            self.ledger.book.wrong("a task panicked".to_owned());
+        }
+        self.state().begun
+    }
+
+    async fn work(self: &Arc<Self>) {
+        let talks = join_all(self.conversations().map(|(id, prompts)| {
+            let this = self.clone();
+            async move { this.say(&id, prompts).await }
+        }));
+        futures_util::future::join3(talks, self.act(), self.trouble()).await;
+        while !self.has_settled().await {
+            sleep(Duration::from_secs(5)).await;
+        }
+    }
+
+    /// Causes all faults at their times, then ends the noise.
+    async fn trouble(self: &Arc<Self>) {
+        let began = Instant::now();
+        let mut faults = Vec::new();
+        for trouble in &self.plan.troubles {
+            sleep_until(began + Duration::from_millis(trouble.at_ms)).await;
+            faults.push(tokio::spawn(self.clone().strike(trouble.place, trouble.what)));
+        }
+        sleep_until(began + Duration::from_millis(self.plan.calm_ms)).await;
+        for fault in faults {
+            let _ = fault.await;
+        }
+        self.log.calm();
+        self.ledger.calm();
+        self.ledger.book.note(|| "the noise has ended".to_owned());
+    }
+
+    async fn strike(self: Arc<Self>, place: usize, what: Fault) {
+        let Some(node) = self.at(place) else { return };
+        let (name, id, book) = (&node.name, node.id(), &self.ledger.book);
+        book.note(|| format!("{name}: {what:?}"));
+        book.pages().tally.count(match what {
+            Fault::Kill { .. } => "a node is killed",
+            Fault::CutOff { .. } => "a node is cut off",
+            Fault::Shutdown { .. } => "a node shuts down",
+        });
+        match what {
+            Fault::Kill { down_ms } => {
+                self.end(&node, place);
+                sleep(Duration::from_millis(down_ms)).await;
+                self.begin(place).await;
+            }
+            Fault::CutOff { ms } => {
+                self.ledger.cut_off(&id);
+                self.log.cut_off(name);
+                sleep(Duration::from_millis(ms)).await;
+                if !node.life.is_over() {
+                    book.note(|| format!("{name} is connected"));
+                    self.log.connect(name);
+                    self.ledger.connected(&id);
+                }
+            }
+            Fault::Shutdown { grace_ms, down_ms } => {
+                self.ledger.shuts_down(&id);
+                let ended = node.orchestrator.shutdown(Duration::from_millis(grace_ms));
+                // It may be killed meanwhile.
+                if node.life.while_it_lasts(ended).await.is_some() {
+                    book.note(|| format!("{name} has shut down"));
+                    self.end(&node, place);
+                    sleep(Duration::from_millis(down_ms)).await;
+                    self.begin(place).await;
+                }
+            }
+        }
+    }
+
+    /// Begins a process at this place.
+    async fn begin(&self, place: usize) {
+        let number = {
+            let mut state = self.state();
+            state.begun += 1;
+            state.begun
+        };
+        let name = format!("n{number}");
+        self.ledger.book.note(|| format!("{name} begins at {place}"));
+        let node = Node::new(&name, self.seed, &self.plan, &self.log, &self.ledger);
+        if let Err(error) = node.orchestrator.resume().await {
+            self.ledger.book.wrong(format!("{name} cannot resume: {error}"));
+        }
+        self.state().places[place] = Some(node);
+    }
+
+    /// Ends a process.
+    fn end(&self, node: &Node, place: usize) {
+        node.life.end();
+        node.orchestrator.abandon();
+        self.log.kill(&node.name);
+        self.ledger.cut_off(&node.id());
+        self.state().places[place] = None;
+    }
+
+    /// Whether every turn is over and every watcher is at the end.
+    async fn has_settled(&self) -> bool {
+        for watcher in &self.watchers {
+            let Some(stored) = self.log.journal().load(&watcher.id).await.ok().flatten() else {
+                return false;
+            };
+            let rests = matches!(stored.head.status, ConversationStatus::Idle | ConversationStatus::Closed);
+            if !rests || watcher.seen().cursor < stored.head.end {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns the node that is up at this place.
+    pub(super) fn at(&self, place: usize) -> Option<Node> {
+        self.state().places.get(place).cloned().flatten()
+    }
+
+    /// Returns any node that is up.
+    pub(super) fn any(&self) -> Option<Node> {
+        self.at(self.ledger.book.below(self.plan.nodes as u64) as usize)
+    }
+
+    /// Records that someone tries to take a message back.
+    pub(super) fn doubt(&self, text: &str) {
+        self.state().doubtful.insert(text.to_owned());
+    }
+
+    /// Whether someone tried to take a message back.
+    pub(super) fn is_doubtful(&self, text: &str) -> bool {
+        self.state().doubtful.contains(text)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether an error may be a consequence of a fault.
+pub(super) fn is_excused(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::ShuttingDown
+            | Error::Elsewhere { .. }
+            | Error::NoReply { .. }
+            | Error::NotSaved { .. }
+            | Error::Remote { .. }
+            | Error::Journal(JournalError::Unknown(_) | JournalError::Stale { .. })
+    )
+}
