@@ -354,18 +354,21 @@ async fn a_turn_that_another_node_took_over_is_left_to_it() {
 #[tokio::test(start_paused = true)]
 async fn a_message_that_arrives_late_is_not_said_again() {
     let nodes = Nodes::new();
-    let (a, _) = nodes.node("a", [slow(&["one"]), answer("never")]).await;
+    let (a, at_a) = nodes.node("a", [overloaded_with_hint(600_000), answer("never")]).await;
     let (b, _) = nodes.node("b", [answer("1"), answer("2")]).await;
     let started = a.start("hi").await.unwrap();
+    a.watch(Some(started.from)).await.until("provider-retry").await;
     let mut watcher = b.watch(Some(started.from)).await;
     nodes.log.cut_off("a");
     // This node sends the message to the one that is cut off, and then takes its turn over.
     assert!(!b.enqueue("and").await);
+    assert!(b.orchestrator.retry_now(&b.id).await.unwrap());
     watcher.until("turn-sealed").await;
     watcher.until("turn-sealed").await;
     nodes.log.connect("a");
     sleep(Duration::from_secs(60)).await;
     assert_eq!(b.history().await, ["text hi", "text 1", "text and", "text 2"]);
+    assert_eq!(at_a.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
