@@ -53,7 +53,7 @@ impl Orchestrator {
         let key = RequestKey::of(&start)?;
         let id = conversation(&start, key.as_ref())?;
         let Some(key) = key else {
-            return self.start_in(&id, Checked { start, given, turn_id: new_id::turn() }).await;
+            return self.start_in(&id, Checked { start, given, turn_id: new_id::turn() }, None).await;
         };
         // In its own task: it completes even if this future is dropped, and a repeated request waits for its outcome.
         let this = self.clone();
@@ -66,7 +66,7 @@ impl Orchestrator {
                     return Ok(begun);
                 }
             }
-            this.start_in(&id, Checked { start, given, turn_id: key.turn_id() }).await
+            this.start_in(&id, Checked { start, given, turn_id: key.turn_id() }, Some(&key)).await
         };
         match tokio::spawn(starting).await {
             Ok(started) => started,
@@ -75,7 +75,12 @@ impl Orchestrator {
         }
     }
 
-    async fn start_in(&self, id: &ConversationId, checked: Checked) -> Result<Started, Error> {
+    async fn start_in(
+        &self,
+        id: &ConversationId,
+        checked: Checked,
+        key: Option<&RequestKey>,
+    ) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         // Checked first, so that an unknown model does not create a conversation.
         let model = self.ports.models.choose(checked.start.model.as_deref(), None)?;
@@ -96,6 +101,12 @@ impl Orchestrator {
                 Err(Error::Journal(JournalError::Stale { .. }) | Error::Elsewhere { .. }) => {
                     drop(conversation);
                     self.ports.clock.sleep(LOOK_AGAIN).await;
+                    // Perhaps with this key.
+                    if let Some(key) = key
+                        && let Some(begun) = self.begun_with(id, key).await?
+                    {
+                        return Ok(begun);
+                    }
                 }
                 begun => return begun,
             }

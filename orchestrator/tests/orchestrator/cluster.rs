@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Clock, Error, MemoryState, SystemClock};
+use everturn_orchestrator::{Clock, Cursor, Error, MemoryState, SystemClock};
 use everturn_provider::{Cue, Scripted};
-use everturn_sim::cluster::{SharedLog, contract};
+use everturn_sim::cluster::{Noise, SharedLog, contract};
 use everturn_wire::ConversationStatus;
+use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::{
@@ -20,8 +21,12 @@ struct Nodes {
 
 impl Nodes {
     fn new() -> Self {
+        Self::noisy(Noise::default())
+    }
+
+    fn noisy(noise: Noise) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        Self { log: SharedLog::new(clock.clone()), clock, state: Arc::default() }
+        Self { log: SharedLog::noisy(clock.clone(), noise, 1), clock, state: Arc::default() }
     }
 
     /// Starts a node whose model answers like this.
@@ -362,4 +367,129 @@ async fn a_node_without_the_model_of_a_turn_leaves_it_to_others() {
         assert!(rest.contains(&"text-delta right".to_owned()), "{rest:?}");
         assert_eq!(model.calls(), 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_may_be_ahead_of_what_a_node_has_heard() {
+    let lossy = Noise { lost: 1.0, ..Noise::default() };
+    let nodes = Nodes::noisy(lossy);
+    let (b, _) = nodes.node("b", [vec![]]).await;
+    let (a, _) = nodes.node("a", [answer("one"), slow(&["two ", "three ", "four"])]).await;
+    a.say("hi").await.until("turn-sealed").await;
+    // It has loaded the conversation, and hears nothing after that.
+    let _follows = b.watch(None).await;
+    let mut at_a = a.say("more").await;
+    let mut seen = at_a.until("text-delta").await;
+    let cursor = at_a.subscription.cursor();
+    let mut at_b = b.watch(Some(cursor)).await;
+    seen.extend(told(&mut at_b).await);
+    let text: Vec<_> = seen.iter().filter_map(|line| line.strip_prefix("text-delta ")).collect();
+    assert_eq!(text.concat(), "two three four", "{seen:?}");
+    assert_eq!(seen.iter().filter(|line| line.starts_with("user-message")).count(), 1, "{seen:?}");
+    // Beyond everything, when no turn runs: the next event is new.
+    let mut beyond = b.watch(Some(Cursor::from_value(cursor.value() + 1_000_000))).await;
+    assert!(beyond.subscription.next().now_or_never().is_none());
+    let (c, _) = nodes.node("c", [answer("five")]).await;
+    c.start("and").await.unwrap();
+    assert!(told(&mut beyond).await.contains(&"text-delta five".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_another_node_took_over_is_left_to_it() {
+    let nodes = Nodes::new();
+    let (a, _) = nodes.node("a", [slow(&["one"])]).await;
+    let (b, at_b) = nodes.node("b", [slow(&["1 ", "2 ", "3 ", "4"])]).await;
+    let (c, at_c) = nodes.node("c", [vec![]]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut watcher = c.watch(Some(started.from)).await;
+    sleep(Duration::from_millis(100)).await;
+    nodes.log.cut_off("a");
+    // Both find that its node does not answer, the second one after the first one has taken over.
+    let late = async {
+        sleep(Duration::from_millis(10)).await;
+        c.start("no, me").await
+    };
+    let (first, second) = tokio::join!(b.start("me"), late);
+    for refused in [first, second] {
+        assert!(matches!(refused, Err(Error::Busy { .. })), "{refused:?}");
+    }
+    let rest = told(&mut watcher).await;
+    assert!(rest.contains(&"text-delta 1 2 3 4".to_owned()), "{rest:?}");
+    assert_eq!((at_b.calls(), at_c.calls()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_arrives_late_is_not_said_again() {
+    let nodes = Nodes::new();
+    let (a, at_a) = nodes.node("a", [overloaded_with_hint(600_000), answer("never")]).await;
+    let (b, _) = nodes.node("b", [answer("1"), answer("2")]).await;
+    let started = a.start("hi").await.unwrap();
+    a.watch(Some(started.from)).await.until("provider-retry").await;
+    let mut watcher = b.watch(Some(started.from)).await;
+    nodes.log.cut_off("a");
+    // This node sends the message to the one that is cut off, and then takes its turn over.
+    assert!(!b.enqueue("and").await);
+    assert!(b.orchestrator.retry_now(&b.id).await.unwrap());
+    watcher.until("turn-sealed").await;
+    watcher.until("turn-sealed").await;
+    nodes.log.connect("a");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(b.history().await, ["text hi", "text 1", "text and", "text 2"]);
+    assert_eq!(at_a.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_arrives_late_is_not_repeated() {
+    let nodes = Nodes::new();
+    let (a, at_a) = nodes.node("a", [answer("one"), answer("never")]).await;
+    let (b, _) = nodes.node("b", [answer("two")]).await;
+    let mut holds = a.say("hi").await;
+    holds.until("status idle").await;
+    nodes.log.cut_off("a");
+    let message = a.message("again").idempotency_key("key");
+    let late = tokio::spawn({
+        let (orchestrator, message) = (a.orchestrator.clone(), message.clone());
+        async move { orchestrator.start(message).await }
+    });
+    sleep(Duration::from_secs(5)).await;
+    let started = b.orchestrator.start(message).await.unwrap();
+    b.watch(Some(started.from)).await.until("turn-sealed").await;
+    nodes.log.connect("a");
+    let repeated = late.await.unwrap().unwrap();
+    assert_eq!((repeated.turn_id, repeated.is_new), (started.turn_id, false));
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(b.history().await, ["text hi", "text one", "text again", "text two"]);
+    assert_eq!(at_a.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_began_a_moment_ago_counts_as_alive() {
+    let nodes = Nodes::new();
+    let (a, _) = nodes.node("a", [slow(&["one"])]).await;
+    let (b, at_b) = nodes.node("b", [vec![]]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut watcher = b.watch(Some(started.from)).await;
+    sleep(Duration::from_millis(100)).await;
+    nodes.kill("a", &a);
+    let (c, at_c) = nodes.node("c", [slow(&["1 ", "2 ", "3 ", "4"])]).await;
+    // The new node takes over. The other one is about to look at the turn, and has not seen the new one yet.
+    assert!(matches!(c.start("me").await, Err(Error::Busy { .. })));
+    assert!(matches!(b.start("me").await, Err(Error::Busy { .. })));
+    let id = b.id.clone();
+    b.orchestrator.resume_one(&id).await.unwrap();
+    let rest = told(&mut watcher).await;
+    assert!(rest.contains(&"text-delta 1 2 3 4".to_owned()), "{rest:?}");
+    assert_eq!((at_b.calls(), at_c.calls()), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_repeated_at_once_at_another_node_starts_one_turn() {
+    let nodes = Nodes::new();
+    let (a, at_a) = nodes.node("a", [slow(&["from a"])]).await;
+    let (b, at_b) = nodes.node("b", [slow(&["from b"])]).await;
+    let message = a.message("hi").idempotency_key("key");
+    let (left, right) = tokio::join!(a.orchestrator.start(message.clone()), b.orchestrator.start(message));
+    let (left, right) = (left.unwrap(), right.unwrap());
+    assert_eq!((&left.turn_id, left.is_new), (&right.turn_id, !right.is_new));
+    assert_eq!(at_a.calls() + at_b.calls(), 1);
 }

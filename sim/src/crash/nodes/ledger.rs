@@ -38,6 +38,8 @@ struct Entries {
     started: BTreeMap<(String, u32, String), usize>,
     cut_off: BTreeSet<NodeId>,
     leaving: BTreeSet<NodeId>,
+    /// Nodes that others may take for gone.
+    absent: BTreeSet<NodeId>,
     /// When the noise ended.
     calm_at: Option<u64>,
 }
@@ -127,7 +129,7 @@ impl Ledger {
         self.book.note(|| {
             format!("{node} {id}: call {number} for {}.{}, cut off: {is_cut_off}", place.0, place.1)
         });
-        let state = if is_cut_off { State::CutOff } else { State::Running };
+        let state = if entries.absent.contains(node) { State::CutOff } else { State::Running };
         entries.calls.push(Call {
             node: node.clone(),
             conversation: id.clone(),
@@ -170,6 +172,7 @@ impl Ledger {
     pub(super) fn cut_off(&self, node: &NodeId) {
         let mut entries = self.entries();
         entries.cut_off.insert(node.clone());
+        entries.absent.insert(node.clone());
         let open = entries.calls.iter_mut().filter(|call| call.node == *node);
         open.for_each(Call::cut_off);
     }
@@ -182,6 +185,14 @@ impl Ledger {
     /// Records that a node is connected again.
     pub(super) fn connected(&self, node: &NodeId) {
         self.entries().cut_off.remove(node);
+    }
+
+    /// Records that the others have noticed that a node is connected again.
+    pub(super) fn noticed(&self, node: &NodeId) {
+        let mut entries = self.entries();
+        if !entries.cut_off.contains(node) {
+            entries.absent.remove(node);
+        }
     }
 
     /// Records that a command is sent that ends a wait or a call.

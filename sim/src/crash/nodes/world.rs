@@ -24,6 +24,9 @@ use crate::{WallClock, cluster::SharedLog};
 /// How long everything may take to settle: longer than all waits of a world.
 const SETTLES_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
+/// How long after a node is connected again others may still take its turns over, as they have not seen its lease yet.
+const NOTICED_WITHIN: Duration = Duration::from_secs(7);
+
 /// Number of watchers of a conversation that go from node to node. At each place, another one stays.
 const WANDERERS: usize = 2;
 
@@ -146,6 +149,8 @@ impl World {
                     book.note(|| format!("{name} is connected"));
                     self.log.connect(name);
                     self.ledger.connected(&id);
+                    sleep(NOTICED_WITHIN).await;
+                    self.ledger.noticed(&id);
                 }
             }
             Fault::Shutdown { grace_ms, down_ms } => {
