@@ -15,7 +15,8 @@ import { startProvider } from './support/provider.mjs';
 
 const FOLDER = fileURLToPath(new URL('../examples/front_ends/', import.meta.url));
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
-const LIMITED_FOR_A_WHILE = { ...LIMITED, headers: { 'retry-after': '2' } };
+const limitedFor = (seconds) => ({ ...LIMITED, headers: { 'retry-after': String(seconds) } });
+const LIMITED_FOR_A_WHILE = limitedFor(2);
 const roll = { calls: [{ name: 'roll_dice', input: { sides: 6 } }] };
 
 let browser;
@@ -28,7 +29,7 @@ let server;
 /** Bundles the pages like the command in their README. Two packages are installed under other names here. */
 async function bundle() {
   const { outputFiles } = await build({
-    entryPoints: ['use_chat.jsx', 'ag_ui.js', 'openai.js'].map((name) => join(FOLDER, name)),
+    entryPoints: ['use_chat.jsx', 'ag_ui.js', 'copilotkit.js', 'openai.js'].map((name) => join(FOLDER, name)),
     alias: { '@ai-sdk/react': 'react-sdk4', ai: 'ai7' },
     nodePaths: [fileURLToPath(new URL('node_modules', import.meta.url))],
     bundle: true,
@@ -113,22 +114,31 @@ async function say(page, text) {
   await page.getByRole('button', { name: 'Send' }).click();
 }
 
-for (const [name, colorScheme] of [['use_chat', 'light'], ['use_chat?socket', 'dark'], ['ag_ui', 'dark'], ['openai', 'light']]) {
-  test(`${name}: a message, a wait, an answer, a tool`, async () => {
+const PAGES = [
+  ['use_chat', 'light'],
+  ['use_chat?socket', 'dark'],
+  ['ag_ui', 'dark'],
+  ['copilotkit', 'light'],
+  ['copilotkit', 'dark'],
+  ['openai', 'light'],
+];
+
+for (const [name, colorScheme] of PAGES) {
+  test(`${name}, ${colorScheme}: a message, a wait, an answer, a tool`, async () => {
     const page = await open(name, colorScheme);
     provider.says(LIMITED_FOR_A_WHILE, 'Here I am, after a wait.');
     await say(page, 'Are you there?');
     const wait = page.getByRole('status');
     await wait.filter({ hasText: /Trying again in \d+ s/ }).waitFor();
     assert.match(await wait.innerText(), /Slow down/);
-    await picture(page, `${name}-wait`);
+    await picture(page, `${name}-${colorScheme}-wait`);
     await page.locator('.assistant', { hasText: 'Here I am, after a wait.' }).waitFor();
     await wait.waitFor({ state: 'hidden' });
 
     provider.says(roll, 'A good throw.', roll, 'As you like.');
     await say(page, 'Roll a die for me.');
     await page.getByRole('button', { name: 'Allow' }).waitFor();
-    await picture(page, `${name}-approval`);
+    await picture(page, `${name}-${colorScheme}-approval`);
     assert.deepEqual(await findings(page), []);
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.locator('.assistant', { hasText: 'A good throw.' }).waitFor();
@@ -137,12 +147,12 @@ for (const [name, colorScheme] of [['use_chat', 'light'], ['use_chat?socket', 'd
     await say(page, 'Again!');
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.locator('.assistant', { hasText: 'As you like.' }).waitFor();
-    await picture(page, `${name}-end`);
+    await picture(page, `${name}-${colorScheme}-end`);
     const said = await page.locator('.user').allInnerTexts();
     assert.deepEqual(said, ['Are you there?', 'Roll a die for me.', 'Again!']);
 
-    // A waiting turn can be stopped.
-    provider.says(LIMITED_FOR_A_WHILE);
+    // A waiting turn can be stopped. Otherwise, it would wait longer than the test does.
+    provider.says(limitedFor(60));
     await say(page, 'One more.');
     await wait.waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
@@ -153,7 +163,7 @@ for (const [name, colorScheme] of [['use_chat', 'light'], ['use_chat?socket', 'd
   });
 }
 
-for (const name of ['use_chat', 'ag_ui', 'openai']) {
+for (const name of ['use_chat', 'ag_ui', 'copilotkit', 'openai']) {
   test(`${name}: two calls that wait at the same time are answered one by one`, async () => {
     const page = await open(name);
     provider.says({ calls: [...roll.calls, ...roll.calls] }, 'One of them.');
@@ -168,15 +178,17 @@ for (const name of ['use_chat', 'ag_ui', 'openai']) {
   });
 }
 
-test('use_chat: a reloaded page follows its turn', async () => {
-  const page = await open('use_chat');
-  provider.says(LIMITED_FOR_A_WHILE, 'Still here.');
-  await say(page, 'Wait for me');
-  await page.getByRole('status').waitFor();
-  await page.reload();
-  await page.getByRole('status').waitFor();
-  await page.locator('.assistant', { hasText: 'Still here.' }).waitFor();
-  assert.deepEqual(await page.locator('.user').allInnerTexts(), ['Wait for me']);
-  assert.deepEqual(page.wrongs, []);
-  await page.context().close();
-});
+for (const name of ['use_chat', 'copilotkit']) {
+  test(`${name}: a reloaded page follows its turn`, async () => {
+    const page = await open(name);
+    provider.says(LIMITED_FOR_A_WHILE, 'Still here.');
+    await say(page, 'Wait for me');
+    await page.getByRole('status').waitFor();
+    await page.reload();
+    await page.getByRole('status').waitFor();
+    await page.locator('.assistant', { hasText: 'Still here.' }).waitFor();
+    assert.deepEqual(await page.locator('.user').allInnerTexts(), ['Wait for me']);
+    assert.deepEqual(page.wrongs, []);
+    await page.context().close();
+  });
+}

@@ -191,3 +191,29 @@ test('a turn on a route moves to the chosen target', async () => {
   assert.equal(provider.requests.at(-1).model, 'two');
   assert.equal(await page.locator('.turn').count(), 1, 'it is the same turn');
 });
+
+test('below a turn that failed, one button asks again', async () => {
+  const offers = async () => {
+    const texts = await page.locator('.offers button:visible, .again button:visible').allInnerTexts();
+    return texts.filter((text) => text !== 'Copy');
+  };
+  const refused = { status: 401, body: { error: { message: 'Who are you?' } } };
+  await say('Q1', 'A1');
+  assert.deepEqual(await offers(), ['Regenerate']);
+  provider.says(refused);
+  await send(page, 'Q2');
+  await page.locator('.again').waitFor();
+  await settled();
+  assert.deepEqual(await offers(), ['Regenerate', 'Try again']);
+  assert.equal(await page.locator('.choice-of-model:visible').count(), 2);
+  await page.reload();
+  await page.locator('.history .turn').first().waitFor();
+  await page.locator('.again').waitFor();
+  await settled();
+  assert.deepEqual(await offers(), ['Regenerate', 'Try again']);
+  provider.says('A2');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await shows('A2');
+  await settled();
+  assert.deepEqual(await offers(), ['Regenerate', 'Regenerate']);
+});

@@ -174,9 +174,9 @@ impl Turn {
                 self.on_tool_done(now, step, &call_id, answer, schedule, fx);
             }
             Input::Tick(op) => self.on_tick(now, op, schedule, fx),
-            Input::RetryNow => self.on_retry_now(now, schedule, fx),
+            Input::RetryNow => self.on_retry_now(now, fx),
             Input::Release => self.on_release(now, schedule, fx),
-            Input::GoTo(target) => self.on_go_to(now, target, schedule, fx),
+            Input::GoTo(target) => self.on_go_to(now, target, fx),
             Input::MoveAway => self.on_move_away(now, fx),
             Input::Abort => self.abort(now, None, fx),
             Input::AbortRetry => self.on_abort_retry(now, fx),

@@ -133,11 +133,11 @@ impl Models {
         self.find(id).is_some()
     }
 
-    /// Returns the requested model or route. Without a request: the last one used, if it still exists, else the
+    /// Returns the requested model or route. The provider's name of a model is enough if no other model has it. Without a request: the last one used, if it still exists, else the
     /// default.
     pub(crate) fn choose(&self, asked: Option<&str>, last: Option<&str>) -> Result<Choice, Error> {
         let chosen = match asked {
-            Some(asked) => self.find(asked),
+            Some(asked) => self.find(asked).or_else(|| self.find_by_name(asked)),
             None => {
                 let of = |id: Option<&str>| id.and_then(|id| self.find(id));
                 let first = || of(self.models.first().map(|model| model.id.as_str()));
@@ -194,6 +194,15 @@ impl Models {
 
     fn model(&self, id: &str) -> Option<&Arc<Model>> {
         self.models.iter().find(|model| model.id == id)
+    }
+
+    /// Returns the only model that its provider calls this.
+    fn find_by_name(&self, name: &str) -> Option<Choice> {
+        let mut named = self.models.iter().filter(|model| model.sibling_of.is_none() && model.name == name);
+        match (named.next(), named.next()) {
+            (Some(model), None) => Some(Choice::Model(model.clone())),
+            _ => None,
+        }
     }
 
     fn find(&self, id: &str) -> Option<Choice> {

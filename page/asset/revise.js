@@ -13,14 +13,15 @@ export function listen(listener) {
   onRevise = listener;
 }
 
-/** Below an answer: answers the last message before it again. */
+/** Below an answer: answers the last message before it again. Hidden where *Try again* is offered. */
 export function answerOffers() {
   const offers = element('div', { className: 'offers' });
   const revise = (model) => onRevise({ seq: messageBefore(offers), ...(model && { model }) });
-  const button = element('button', { type: 'button', className: 'quiet small' }, 'Regenerate');
+  const button = element('button', { type: 'button', className: 'quiet small regenerate' }, 'Regenerate');
   button.addEventListener('click', () => revise());
   const choice = modelChoice('Regenerate with …', revise);
   choice.classList.replace('button', 'quiet');
+  choice.classList.add('regenerate');
   offers.append(copyOffer(() => answersIn(offers.closest('.turn'))), button, choice);
   return offers;
 }

@@ -10,6 +10,7 @@ use everturn_terminal::{Host, Kept};
 use crate::{
     assembly, cli,
     config::{Config, Environment, Flags},
+    permission,
     private::Private,
 };
 
@@ -25,14 +26,16 @@ pub(crate) async fn find(
     }
     let (config, journal, unkept) = keeping(args, environment)?;
     let mut off = config.off.clone();
+    let warnings = [config.warnings.clone(), permission::warnings(&config)].concat();
     let started = private.insert(Private::start(config, journal.clone()).await?);
     off.append(&mut started.off);
-    let notes = off.iter().map(|line| format!("Off: {line}")).chain(unkept).collect();
+    let off = off.iter().map(|line| format!("Off: {line}"));
+    let warnings = warnings.iter().map(|line| format!("Warning: {line}"));
+    let notes = off.chain(warnings).chain(unkept).collect();
     let name = words.model.clone().unwrap_or_else(|| started.default_model.clone());
-    let kept = match (&words.data, journal) {
-        (_, None) => Kept::Nowhere,
-        (Some(data), _) => Kept::InFile(format!("everturn chat --data {}", data.display())),
-        (None, _) => Kept::InFile("everturn chat".to_owned()),
+    let kept = match journal {
+        None => Kept::Nowhere,
+        Some(_) => Kept::InFile(again(&args.flags())),
     };
     let (url, token) = (started.url.clone(), started.token.clone());
     Host::private(everturn_terminal::Private { url, token, name, notes, kept, resume: started.resuming() })
@@ -47,17 +50,44 @@ fn keeping(
     environment: &Environment<'_>,
 ) -> Result<(Config, Option<Arc<SqliteJournal>>, Option<String>)> {
     let (words, flags) = (&args.words, args.flags());
-    let config = Config::resolve(&Flags { memory: true, ..flags.clone() }, environment)?;
+    let mut config = Config::resolve(&Flags { memory: true, ..flags.clone() }, environment)?;
     if words.ephemeral {
         return Ok((config, None, None));
     }
     let place = Config::data(&flags, environment).map_err(|_| {
         anyhow!("there is no home directory to keep conversations in: name a file with --data, or keep nothing with --ephemeral")
     });
-    match place.and_then(|path| assembly::journal(&path).map_err(|error| explain(error, &path))) {
-        Ok(journal) => Ok((config, Some(journal), None)),
+    let opened = place.and_then(|path| match assembly::journal(&path) {
+        Ok(journal) => Ok((journal, path)),
+        Err(error) => Err(explain(error, &path)),
+    });
+    match opened {
+        Ok((journal, path)) => {
+            config.data = Some(path);
+            Ok((config, Some(journal), None))
+        }
         Err(error) if words.data.is_some() || words.goes_on() => Err(error),
         Err(error) => Ok((config, None, Some(format!("Not kept: {error:#}")))),
+    }
+}
+
+/// Returns the command that opens the same file with the same configuration, for a shell.
+fn again(flags: &Flags) -> String {
+    let mut words = "everturn chat".to_owned();
+    for (flag, path) in [("--config", &flags.config), ("--data", &flags.data)] {
+        if let Some(path) = path {
+            words.extend([" ", flag, " ", &quoted(&path.display().to_string())]);
+        }
+    }
+    words
+}
+
+/// Quotes a word for a shell, if it must be.
+fn quoted(word: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "/\\.:_-+,@%=".contains(character);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 

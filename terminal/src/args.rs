@@ -22,7 +22,7 @@ pub struct Chat {
     /// The server's access token; prefer EVERTURN_TOKEN
     #[arg(long)]
     pub token: Option<String>,
-    /// The model, as PROVIDER/MODEL, or a route, as route/NAME [default: the server's first]
+    /// The model, as PROVIDER/MODEL, or MODEL if only one provider has it; or a route, as route/NAME [default: the server's first]
     #[arg(long)]
     pub model: Option<String>,
     /// Continue this conversation; a unique prefix of its id is enough. An unfinished turn resumes first

@@ -144,6 +144,14 @@ pub(crate) fn conversation(command: &Command) -> Option<&ConversationId> {
     }
 }
 
+/// Returns the id of the message that a command would queue.
+pub(crate) fn queued(command: &Command) -> Option<&str> {
+    match command {
+        Command::ChatQueue { message_id, .. } => message_id.as_deref(),
+        _ => None,
+    }
+}
+
 /// How a command is ordered relative to earlier ones.
 pub(crate) fn urgency(command: &Command) -> Urgency {
     match command {

@@ -32,7 +32,17 @@ pub(crate) fn retry_settings_changed(state: RetrySettingsState) -> Message {
 
 /// Returns the answer to a command about a conversation that was refused.
 pub(crate) fn refusal(conversation_id: Option<ConversationId>, why: &str) -> Message {
-    text(&ServerMessage::ChatError { conversation_id, message: shortened(why, MAX_EXPLANATION) })
+    refusal_of(conversation_id, None, why)
+}
+
+/// The same for a command about a message to queue, if it named one.
+pub(crate) fn refusal_of(
+    conversation_id: Option<ConversationId>,
+    message_id: Option<String>,
+    why: &str,
+) -> Message {
+    let message = shortened(why, MAX_EXPLANATION);
+    text(&ServerMessage::ChatError { conversation_id, message_id, message })
 }
 
 /// Returns the answer to a frame that could not be parsed.

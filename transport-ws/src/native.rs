@@ -12,10 +12,20 @@ use crate::{
     watch::Watches,
 };
 
+/// Maximum length of a message's id in a refusal, in bytes. No longer one is ever queued.
+const MAX_MESSAGE_ID: usize = 128;
+
 /// The native protocol: commands in, events out.
 #[derive(Clone)]
 pub(crate) struct Native {
     orchestrator: Orchestrator,
+}
+
+/// What a refusal names.
+pub(crate) struct About {
+    conversation_id: Option<ConversationId>,
+    /// The message to queue.
+    message_id: Option<String>,
 }
 
 /// The events of the watched conversations, and other messages for the peer.
@@ -32,7 +42,7 @@ impl Native {
 
 impl Protocol for Native {
     type Command = Command;
-    type About = Option<ConversationId>;
+    type About = About;
     type Outcome = Outcome;
     type News = Told;
 
@@ -42,7 +52,7 @@ impl Protocol for Native {
         Told { watches: Watches::default(), feeds: Feeds::new(self.orchestrator.clone()) }
     }
 
-    fn read(&self, frame: &str, news: &mut Told) -> Read<Command, Option<ConversationId>> {
+    fn read(&self, frame: &str, news: &mut Told) -> Read<Command, About> {
         let command = match Command::parse(frame) {
             Ok(command) => command,
             Err(error) => return not_understood(&error),
@@ -55,7 +65,9 @@ impl Protocol for Native {
         let urgency = command::urgency(&command);
         let watching = urgency == Urgency::Starts || matches!(command, Command::ChatSubscribe { .. });
         let adds_stream = watching && id.as_ref().is_none_or(|id| news.watches.get(id).is_none());
-        Read::Command(Asked { command, about: id.clone(), conversation: id, urgency, adds_stream })
+        let message_id = command::queued(&command).filter(|id| id.len() <= MAX_MESSAGE_ID).map(str::to_owned);
+        let about = About { conversation_id: id.clone(), message_id };
+        Read::Command(Asked { command, about, conversation: id, urgency, adds_stream })
     }
 
     async fn carry_out(&self, command: Command) -> Result<Outcome, String> {
@@ -88,8 +100,8 @@ impl Protocol for Native {
         None
     }
 
-    fn refuse(id: Option<ConversationId>, why: &str, _: &mut Told) -> Message {
-        message::refusal(id, why)
+    fn refuse(about: About, why: &str, _: &mut Told) -> Message {
+        message::refusal_of(about.conversation_id, about.message_id, why)
     }
 
     fn full(limit: usize) -> String {
@@ -138,7 +150,7 @@ fn told(id: ConversationId, event: Result<Frame, Error>) -> Message {
     }
 }
 
-fn not_understood(error: &CommandError) -> Read<Command, Option<ConversationId>> {
+fn not_understood(error: &CommandError) -> Read<Command, About> {
     match error {
         CommandError::BadFields { conversation_id, .. } => {
             let id = conversation_id.as_ref().and_then(|id| ConversationId::parse(id.as_str()).ok());

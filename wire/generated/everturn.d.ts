@@ -284,6 +284,8 @@ export interface ChatErrorMessage {
   message: string;
   /** The conversation, if the command named one. */
   conversationId?: ConversationId;
+  /** The message that was not queued, if the command was a `chat.queue` with a `messageId`. */
+  messageId?: string;
 }
 
 /** Removes a queued message. */
@@ -946,7 +948,7 @@ export interface ProviderRetryEvent {
   hinted?: boolean;
   /** Time from that call to its failure, in milliseconds. */
   latencyMs?: number;
-  /** Maximum number of retries in the schedule; absent if unbounded. */
+  /** Maximum number of retries; absent if unbounded, or if this retry does not count against it. */
   maxAttempts?: number;
   /** When the wait ends, in epoch milliseconds. */
   nextAt?: number;
@@ -1346,7 +1348,7 @@ export interface RetryState {
   category?: Category;
   /** The HTTP status as text, if known. */
   code?: string;
-  /** Maximum number of retries in the schedule; absent if unbounded. */
+  /** Maximum number of retries; absent if unbounded, or if this retry does not count against it. */
   maxAttempts?: number;
   /** The provider's error, verbatim; absent if the turn was saved by a version that did not store it. */
   message?: string;

@@ -167,7 +167,7 @@ pub enum EventBody {
         /// The category of the failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         category: Option<Category>,
-        /// Maximum number of retries in the schedule; absent if unbounded.
+        /// Maximum number of retries; absent if unbounded, or if this retry does not count against it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_attempts: Option<u32>,
         /// Remaining retry budget after this wait, in milliseconds; absent if unbounded, or if the wait is not charged

@@ -30,6 +30,9 @@ pub enum ServerMessage {
         /// The conversation, if the command named one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conversation_id: Option<ConversationId>,
+        /// The message that was not queued, if the command was a `chat.queue` with a `messageId`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_id: Option<String>,
         /// What is wrong, and what to do.
         message: String,
     },

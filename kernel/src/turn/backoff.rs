@@ -42,7 +42,7 @@ impl Turn {
     }
 
     /// Handles a user who skips the wait, or repeats the call of a silent provider.
-    pub(super) fn on_retry_now(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
+    pub(super) fn on_retry_now(&mut self, now: Millis, fx: &mut Effects) {
         match &self.phase {
             Phase::Backoff(_) => {
                 self.try_again(now, fx);
@@ -57,12 +57,7 @@ impl Turn {
                 let message = format!("no answer for {waited_s} s; asked again by a person");
                 let failure = Failure::new(Category::Timeout, true, message);
                 let backoff = Backoff::after(now, op, ledger, 0, Charge::Budget);
-                let told = Told {
-                    max_attempts: schedule.max_retries(),
-                    clamped: false,
-                    shared: false,
-                    in_budget: true,
-                };
+                let told = Told { max_attempts: None, clamped: false, shared: false, in_budget: true };
                 self.back_off(backoff, failure, told, fx);
                 self.try_again(now, fx);
                 self.insist();

@@ -3,7 +3,7 @@
 use everturn_wire::{EventBody, TargetRole};
 
 use super::Turn;
-use crate::{Effects, Millis, Schedule, phase::Phase};
+use crate::{Effects, Millis, phase::Phase};
 
 /// Published reason for the switch.
 const CHOSEN: &str = "chosen by a person";
@@ -12,13 +12,13 @@ const MOVED: &str = "Moved to another model by a person";
 
 impl Turn {
     /// Handles a person who skips the wait and chooses the next target.
-    pub(super) fn on_go_to(&mut self, now: Millis, target: usize, schedule: &dyn Schedule, fx: &mut Effects) {
+    pub(super) fn on_go_to(&mut self, now: Millis, target: usize, fx: &mut Effects) {
         if !self.takes_retry_now() || self.settings.targets.get(target).is_none() {
             return;
         }
         if self.asks_others() {
             // The target is one of the turn's own, which cannot be asked for a summary.
-            return self.on_retry_now(now, schedule, fx);
+            return self.on_retry_now(now, fx);
         }
         let (Some(from), Some(to)) = (self.target_name(self.target), self.target_name(target)) else {
             return;
@@ -36,7 +36,7 @@ impl Turn {
             fx.tell(EventBody::TargetSwitched { from, to, role: TargetRole::Main, reason });
         }
         (self.target, self.is_chosen) = (target, true);
-        self.on_retry_now(now, schedule, fx);
+        self.on_retry_now(now, fx);
     }
 
     /// Handles a person who replaces this turn with another.

@@ -36,7 +36,8 @@ impl Turn {
         }
         ledger.uncounted = ledger.uncounted.saturating_add(1);
         let backoff = Backoff { held: true, ..Backoff::after(now, op, ledger, delay_ms, charge) };
-        let told = Told { max_attempts: schedule.max_retries(), clamped: false, shared, in_budget };
+        // Holds use up no retry, so there is no maximum to show.
+        let told = Told { max_attempts: None, clamped: false, shared, in_budget };
         self.back_off(backoff, failure, told, fx);
     }
 }

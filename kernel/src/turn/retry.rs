@@ -128,6 +128,7 @@ impl Turn {
         }
         self.target = ask.target;
         let backoff = Backoff::after(now, op, ledger, delay_ms, Charge::of(&ask));
+        let max_attempts = max_attempts.filter(|_| !ask.uncounted);
         let told = Told { max_attempts, clamped: ask.clamped, shared: false, in_budget: !ask.is_wall };
         self.back_off(backoff, failure, told, fx);
     }
@@ -174,6 +175,7 @@ impl Turn {
 /// What subscribers learn about a retry beside its wait.
 #[derive(Clone, Copy)]
 pub(super) struct Told {
+    /// `None` also for a retry that does not count against it.
     pub(super) max_attempts: Option<u32>,
     /// Whether the wait is deliberately shorter than the target's hint.
     pub(super) clamped: bool,

@@ -26,7 +26,7 @@ fn a_call_that_is_put_off_uses_up_no_attempt() {
         0 user-message text="Hi"
         0 turn-start
         0 > call 0.0
-        0 provider-retry attempt=0 category="rate_limited" delayMs=20000 maxAttempts=2 message="HTTP 429: slow down" shared=true
+        0 provider-retry attempt=0 category="rate_limited" delayMs=20000 message="HTTP 429: slow down" shared=true
         0 > sleep 20000
     20000 status retry=asking/0 status="active"
     20000 > call 0.1

@@ -26,7 +26,7 @@ fn a_person_repeats_the_call_instead_of_waiting() {
         0 > call 0.0
     20000 provider-silent alive=false givesUpAt=1700000300000 silentMs=20000
     30000 > retry now
-    30000 provider-retry attempt=0 category="timeout" delayMs=0 maxAttempts=22 message="no answer for 30 s; asked again by a person"
+    30000 provider-retry attempt=0 category="timeout" delayMs=0 message="no answer for 30 s; asked again by a person"
     30000 status retry=asking/0 status="active"
     30000 > call 0.1
     30000 > retry now
@@ -47,7 +47,7 @@ fn a_persons_retry_does_not_count_against_the_schedule() {
     let lines: Vec<_> =
         transcript.lines().filter(|line| line.contains("sleep") || line.contains("attempt")).collect();
     assert_snapshot!(lines.join("\n"), @r#"
-    30000 provider-retry attempt=0 category="timeout" delayMs=0 maxAttempts=22 message="no answer for 30 s; asked again by a person"
+    30000 provider-retry attempt=0 category="timeout" delayMs=0 message="no answer for 30 s; asked again by a person"
     30000 provider-retry attempt=1 category="overloaded" code="429" delayMs=5000 maxAttempts=22 message="HTTP 429: busy"
     30000 > sleep 5000
     35000 provider-retry attempt=2 category="overloaded" code="429" delayMs=10000 maxAttempts=22 message="HTTP 429: busy"

@@ -156,9 +156,10 @@ impl Orchestrator {
         conversation: &Arc<Conversation>,
         model: Option<String>,
     ) -> Result<bool, Error> {
-        if let Some(model) = &model {
-            self.ports.models.choose(Some(model), None)?;
-        }
+        let model = match model {
+            Some(model) => Some(self.ports.models.choose(Some(&model), None)?.id().to_owned()),
+            None => None,
+        };
         let control = Control { model, ..Control::from(Input::RetryNow) };
         Ok(conversation.takes_retry_now() && self.send(conversation, control)?)
     }

@@ -169,6 +169,20 @@ async fn the_model_that_is_waited_for_is_asked_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_models_own_name_finds_it_among_the_targets_of_the_turn() {
+    let (a, b) = (Noting::new([limited()]), Noting::new([limited(), answer("from b")]));
+    let builder = Orchestrator::builder().model("a", "one", Arc::new(a)).model("b", "two", Arc::new(b));
+    let world = World::of(builder.route("r", ["a/one", "b/two"], Interactive::default()));
+    let started = world.orchestrator.start(world.message("hi").model("route/r")).await.unwrap();
+    let mut watcher = world.watch(Some(started.from)).await;
+    watcher.until("target-switched").await;
+    watcher.until("provider-retry 1 60000").await;
+    assert!(go_to(&world, "two").await);
+    assert!(watcher.turn().await.contains(&"text-delta from b".to_owned()));
+    assert_eq!(turns(&world).await.len(), 1, "it is the same turn");
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_nothing_waits_nothing_moves() {
     let a = Scripted::new([vec![text("x"), Cue::Hang]]);
     let world = World::of(Orchestrator::builder().model("a", "m", Arc::new(a)));

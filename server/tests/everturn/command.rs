@@ -2,8 +2,12 @@
 
 use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 
+use hyper::Method;
+use serde_json::json;
+
 use crate::{
-    home::{Home, LONG},
+    client::{post, send},
+    home::{Home, LONG, stderr, stdout},
     terminal::{CTRL_D, Terminal},
 };
 
@@ -141,6 +145,58 @@ async fn a_queued_message_is_taken_back() {
     gate.open();
     terminal.until("> second\nTwo.\n\n>").await;
     assert_eq!(asked(&provider), ["first", "second"]);
+}
+
+#[tokio::test]
+async fn a_message_that_the_server_does_not_queue_is_not_waited_for() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate), said("Two."), said("Three.")]).await;
+    let server = home(&provider).serve().await;
+    let chat = ["chat", "--server", &server.url, "--new-conversation", "full"];
+    let mut terminal = Terminal::new(&Home::empty(), &chat);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    terminal.press("second\r").await;
+    terminal.until("Queued: second").await;
+    // The queue has 32 places, of which the others are taken by another client.
+    let others: Vec<String> = (0..31).map(|n| format!("other-{n}")).collect();
+    for id in &others {
+        let body = json!({ "text": id, "messageId": id });
+        post(&server, "/conversations/full/queue", &body).await.json().await;
+    }
+    terminal.press("third\r").await;
+    terminal.until("Not sent: third\n").await;
+    terminal.until("has 32 queued messages already").await;
+    for id in &others {
+        let path = format!("/conversations/full/queue/{id}");
+        send(&server, Method::DELETE, &path, &[], String::new()).await.json().await;
+    }
+    gate.open();
+    terminal.until("> second\nTwo.\n\n>").await;
+    terminal.press("fourth\r").await;
+    terminal.until("Three.\n\n>").await;
+    assert_eq!(asked(&provider), ["first", "second", "fourth"]);
+}
+
+#[tokio::test]
+async fn the_name_of_a_model_is_enough_if_only_one_provider_has_it() {
+    let provider = Loopback::start(["One.", "Two.", "Three."].map(said)).await;
+    let home = Home::with(&format!(
+        "[[provider]]\nname = \"a\"\nbase_url = \"{0}/v1\"\nmodels = [\"one\", \"maker/two\"]\n\
+         [[provider]]\nname = \"b\"\nbase_url = \"{0}/v1\"\nmodels = [\"one\", \"three\"]\n",
+        provider.base_url()
+    ));
+    for (model, answer) in [("three", "One.\n"), ("maker/two", "Two.\n"), ("b/one", "Three.\n")] {
+        let output = home.run(&["chat", "--model", model, "hi"]).await;
+        assert_eq!(stdout(&output), answer, "{}", stderr(&output));
+    }
+    assert_eq!(models(&provider), ["three", "maker/two", "one"]);
+    for model in ["one", "two", "thre"] {
+        let output = home.run(&["chat", "--model", model, "hi"]).await;
+        let expected = format!("unknown model {model:?}; known models: a/one, a/maker/two, b/one, b/three");
+        assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
+    }
 }
 
 #[tokio::test]

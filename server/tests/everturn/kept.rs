@@ -121,6 +121,32 @@ async fn turns_of_other_conversations_are_left_alone() {
 }
 
 #[tokio::test]
+async fn the_way_on_names_the_files_that_were_given() {
+    let provider = Loopback::start([said("One."), said("Two.")]).await;
+    let home = Home::with_provider(&provider, SHORT);
+    let config = home.place("other config.toml");
+    fs::rename(home.path().join("everturn/config.toml"), &config).unwrap();
+    let (config, data) = (config.display().to_string(), home.place("data.db").display().to_string());
+    let mut terminal = Terminal::of_size(&home, 24, 400, &["chat", "--config", &config, "--data", &data]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("One.\n\n>").await;
+    terminal.press(CTRL_D).await;
+    assert_eq!(terminal.end().await.code(), Some(0));
+    let shown = terminal.shown();
+    let (_, again) = shown.rsplit_once("Continue with: ").unwrap();
+    assert_eq!(again, format!("everturn chat --config '{config}' --data {data} --continue"));
+
+    // A shell runs it as it stands.
+    let mut shell = tokio::process::Command::new("sh");
+    let binary = env!("CARGO_BIN_EXE_everturn");
+    shell.args(["-c", &format!("{} second", again.replacen("everturn", binary, 1))]);
+    let output = shell.env_clear().envs(home.variables()).output().await.unwrap();
+    assert_eq!(stdout(&output), "Two.\n", "{}", stderr(&output));
+    assert_eq!(asked(&provider).pop().unwrap(), ["first", "One.", "second"]);
+}
+
+#[tokio::test]
 async fn nothing_is_kept_where_nobody_wants_it() {
     let provider = Loopback::start([said("One.")]).await;
     let home = Home::with_provider(&provider, SHORT);

@@ -83,7 +83,8 @@ impl Terminal {
 
     /// Returns the screen without trailing white space.
     pub(crate) fn shown(&self) -> String {
-        let rows = self.screen.screen().rows(0, COLUMNS);
+        let screen = self.screen.screen();
+        let rows = screen.rows(0, screen.size().1);
         rows.map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n").trim_end().to_owned()
     }
 

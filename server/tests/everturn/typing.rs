@@ -323,3 +323,31 @@ async fn a_provider_without_its_key_is_off_and_the_others_serve() {
     let explained = home.run(&["explain", "--status", "503"]).await;
     assert!(explained.status.success(), "it needs no key: {}", stderr(&explained));
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_chat_without_a_server_warns_like_a_server() {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    let provider = Loopback::start([said("One."), said("Two."), said("Three.")]).await;
+    let home = Home::empty();
+    let chat = async |words: &[&str]| {
+        let mut command = home.command(words);
+        command.env("OPENAI_BASE_URL", format!("{}/v1", provider.base_url()));
+        let output = command.output().await.unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let told = chat(&["chat", "hi"]).await;
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.starts_with("Warning: EVERTURN_MODEL is not set"), "{told}");
+    let journal = home.journal();
+    fs::set_permissions(&journal, fs::Permissions::from_mode(0o644)).unwrap();
+    let told = chat(&["run", "hi"]).await;
+    let expected =
+        format!("Warning: {} contains conversations and is open to other users", journal.display());
+    assert!(told.contains(&expected), "{told}");
+    // It uses no file.
+    let told = chat(&["chat", "--ephemeral", "hi"]).await;
+    assert!(!told.contains("contains conversations"), "{told}");
+}

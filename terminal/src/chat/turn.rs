@@ -247,6 +247,11 @@ impl<'a> Turn<'a> {
                     }
                     return Ok(ended);
                 }
+                ServerMessage::ChatError { message_id: Some(id), message, .. }
+                    if self.story.queued.iter().any(|queued| queued.id == id) =>
+                {
+                    self.not_queued(&id, message)?;
+                }
                 ServerMessage::ChatError { message, .. }
                     if self.may_be_refused && self.story.id.is_some() =>
                 {
@@ -328,12 +333,20 @@ impl<'a> Turn<'a> {
     async fn queue(&mut self, text: String) -> Result<Line> {
         let (conversation_id, id) = (self.conversation_id.clone(), Uuid::new_v4().to_string());
         let message_id = Some(id.clone());
-        self.may_be_refused = true;
         self.link.send(Command::ChatQueue { conversation_id, text: text.clone(), message_id }).await?;
         let line =
             Line::Note(format!("Queued: {} (/cancel takes it back)", wording::one_line(&text, QUEUED)));
         self.story.queued.push_back(Queued { id, text });
         Ok(line)
+    }
+
+    /// Forgets a message that the server refused to queue. Otherwise, its turn would be waited for.
+    fn not_queued(&mut self, id: &str, why: String) -> Result<()> {
+        let Some(at) = self.story.queued.iter().position(|queued| queued.id == id) else { return Ok(()) };
+        if let Some(Queued { text, .. }) = self.story.queued.remove(at) {
+            self.view.line(&Line::Note(format!("Not sent: {}", wording::one_line(&text, QUEUED))))?;
+        }
+        Ok(self.view.line(&Line::Error(why))?)
     }
 
     /// Withdraws the newest queued message.

@@ -275,6 +275,29 @@ async fn what_cannot_be_done_is_said_and_the_socket_goes_on() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_not_queued_is_named() {
+    let mut world = world().await;
+    let mut peer = Peer::connect(world.address).await;
+    peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
+    let call = world.call().await;
+    let long = "x".repeat(129);
+    for (id, named) in [(Some("m1"), Some("m1")), (None, None), (Some(&*long), None)] {
+        peer.say(json!({ "type": "chat.queue", "conversationId": "c", "text": "", "messageId": id })).await;
+        let mut answer = peer.hear().await;
+        while answer["type"] == "chat.delta" {
+            answer = peer.hear().await;
+        }
+        assert_eq!(
+            (&answer["type"], answer["messageId"].as_str()),
+            (&json!("chat.error"), named),
+            "{answer}"
+        );
+    }
+    call.answer("Hello");
+    peer.events_until("turn-sealed").await;
+}
+
+#[tokio::test]
 async fn what_is_no_command_is_an_error_and_the_socket_goes_on() {
     let world = world().await;
     let mut peer = Peer::connect(world.address).await;

@@ -20,7 +20,7 @@ pub struct RetryState {
     /// When the wait ends, in epoch milliseconds; absent while `asking`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at: Option<u64>,
-    /// Maximum number of retries in the schedule; absent if unbounded.
+    /// Maximum number of retries; absent if unbounded, or if this retry does not count against it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
     /// The category of the failure.

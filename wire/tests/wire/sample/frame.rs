@@ -119,9 +119,14 @@ pub(crate) fn messages() -> Vec<ServerMessage> {
         delta(Some("17.3")),
         ServerMessage::ChatError {
             conversation_id: None,
+            message_id: None,
             message: "chat.send: missing field `message`".into(),
         },
-        ServerMessage::ChatError { conversation_id: Some("c1".into()), message: "a turn is running".into() },
+        ServerMessage::ChatError {
+            conversation_id: Some("c1".into()),
+            message_id: Some("m1".into()),
+            message: "the queue is full".into(),
+        },
         ServerMessage::StatusChanged {
             conversation_id: "c1".into(),
             status: ConversationStatus::Active,
