@@ -217,3 +217,14 @@ test('below a turn that failed, one button asks again', async () => {
   await settled();
   assert.deepEqual(await offers(), ['Regenerate', 'Regenerate']);
 });
+
+test('waits for the network are counted without a maximum', async () => {
+  await say('Q1', 'A1');
+  await provider.stop();
+  await send(page, 'Q2');
+  for (const nth of [1, 2, 3]) {
+    await page.waitForFunction((start) => document.querySelector('#wait-note').textContent.startsWith(start), `Retry ${nth}`);
+    assert.match(await page.locator('#wait-note').textContent(), new RegExp(`^Retry ${nth}( ·|$)`));
+    await page.locator('#retry-now').click();
+  }
+});

@@ -7,7 +7,7 @@ use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{ConversationId, ConversationStatus};
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use crate::{
     client::{Socket, post},
@@ -322,6 +322,24 @@ async fn a_provider_without_its_key_is_off_and_the_others_serve() {
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     let explained = home.run(&["explain", "--status", "503"]).await;
     assert!(explained.status.success(), "it needs no key: {}", stderr(&explained));
+}
+
+#[tokio::test]
+async fn waits_for_the_network_are_counted_without_a_maximum() {
+    let provider = Loopback::start([said("One.").close_delimited()]).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("One.\n\n>").await;
+    // It answered before, so a refused connection means that it is not there at the moment.
+    let address = provider.address();
+    drop(provider);
+    while TcpStream::connect(address).await.is_ok() {}
+    terminal.press("second\r").await;
+    for retry in 1..=4 {
+        terminal.until(&format!("Retrying ({retry}) in ")).await;
+        terminal.press("r").await;
+    }
 }
 
 #[cfg(unix)]
