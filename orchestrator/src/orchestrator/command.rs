@@ -101,6 +101,10 @@ impl Orchestrator {
             let sent = self.send(conversation, Control { taken: Some(taken), ..Control::from(input) })?;
             // No answer if the message was taken up meanwhile.
             cancelled = sent && answer.await.is_ok();
+            if sent && !cancelled {
+                // Perhaps it could not be saved.
+                conversation.check_kept()?;
+            }
         }
         let queue = conversation.state().live.queue.clone();
         Ok(QueueCancelled { conversation_id: id.clone(), cancelled, queue })

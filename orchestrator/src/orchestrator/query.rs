@@ -38,7 +38,8 @@ impl Orchestrator {
         if from > end {
             // Another node may have published what this one has not received. If none drives a turn, there is no more.
             conversation.catch_up(&*self.ports.journal).await?;
-            if conversation.elsewhere().is_none() {
+            // A lost instance knows nothing; the subscription continues with the next one.
+            if conversation.elsewhere().is_none() && !conversation.is_lost() {
                 from = from.min(conversation.state().live.log.end());
             }
         }

@@ -87,6 +87,20 @@ impl Ledger {
             pages.durable.insert(id.clone(), last.end.value());
         }
         let until = commit.turn.as_ref().and_then(|record| record.wait.until());
+        let now = self.clock.now().0;
+        if let Some(wait) = entries.waits.get(id)
+            && commit.sealed.is_none()
+            && until.is_none_or(|until| until.at.0 != wait.due)
+        {
+            // The wait is over: this append says that the call is made again.
+            if now < wait.due && !wait.may_end_early && !entries.hurried.contains_key(id) {
+                pages.wrong(format!("{node} {id}: its wait ended {} ms early", wait.due - now));
+            }
+            if entries.calm_at.is_some_and(|calm| now > wait.due.max(calm) + LATE_MS) {
+                pages.wrong(format!("{node} {id}: its wait ended at {now}, due was {}", wait.due));
+            }
+            pages.tally.count("a wait ends");
+        }
         match until {
             Some(until) => {
                 let is_hurried = entries.hurried.contains_key(id);
@@ -120,7 +134,6 @@ impl Ledger {
 
     /// Records a call. Returns its number at its position of the script.
     pub(super) fn asked(&self, node: &NodeId, id: &ConversationId, place: &Position) -> (CallId, usize) {
-        let now = self.clock.now().0;
         let mut entries = self.entries();
         let is_cut_off = entries.cut_off.contains(node);
         let calls = entries.places.entry(place.clone()).or_default();
@@ -136,17 +149,6 @@ impl Ledger {
             place: place.clone(),
             state,
         });
-        let (calm_at, hurried) = (entries.calm_at, entries.hurried.contains_key(id));
-        if let Some(wait) = entries.waits.get(id).filter(|_| !is_cut_off) {
-            let mut pages = self.book.pages();
-            if now < wait.due && !wait.may_end_early && !hurried {
-                pages.wrong(format!("{node} {id}: asked {} ms before its wait was over", wait.due - now));
-            }
-            if calm_at.is_some_and(|calm| now > wait.due.max(calm) + LATE_MS) {
-                pages.wrong(format!("{node} {id}: asked at {now}, due was {}", wait.due));
-            }
-            pages.tally.count("a wait ends");
-        }
         (CallId(entries.calls.len() - 1), number)
     }
 
