@@ -37,9 +37,9 @@ impl Orchestrator {
         let mut from = conversation.place_of(cursor.or(running).unwrap_or(end));
         if from > end {
             // Another node may have published what this one has not received. If none drives a turn, there is no more.
-            conversation.catch_up(&*self.ports.journal).await?;
-            // A lost instance knows nothing; the subscription continues with the next one.
-            if conversation.elsewhere().is_none() && !conversation.is_lost() {
+            let is_behind = conversation.catch_up(&*self.ports.journal).await?;
+            // An outdated instance knows no end; the subscription continues with the next one.
+            if !is_behind && conversation.elsewhere().is_none() && !conversation.is_lost() {
                 from = from.min(conversation.state().live.log.end());
             }
         }
