@@ -20,7 +20,7 @@ use crate::{
     config::{Config, Hidden},
     mcp::McpServers,
     retention, router,
-    serve::{bind, save},
+    serve::{GRACE, bind, save},
     storage::Storage,
 };
 
@@ -77,7 +77,7 @@ impl Private {
 
     /// Saves what runs, so that it can go on another time.
     pub(crate) async fn close(self) {
-        save(&self.orchestrator).await;
+        save(&self.orchestrator, GRACE).await;
         self.servers.close().await;
     }
 }

@@ -29,8 +29,10 @@ use crate::{
 };
 
 /// How long running turns may continue after a request to shut down, and how long saving them may take after that.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 const SAVING: Duration = Duration::from_secs(5);
+/// How long running turns may continue if another server is going to continue them.
+const HAND_OVER: Duration = Duration::from_millis(500);
 /// How long clients may take to disconnect.
 const GOODBYE: Duration = Duration::from_secs(1);
 
@@ -69,7 +71,8 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         served = &mut serving => served?,
         () = interrupt.next() => {
             let ended = async {
-                save(&orchestrator).await;
+                let grace = if config.cluster.is_some() { HAND_OVER } else { GRACE };
+                save(&orchestrator, grace).await;
                 drop(close);
                 // No turn calls their tools any more.
                 let goodbye = timeout(GOODBYE, join(sockets.ended(), serving));
@@ -92,8 +95,8 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
 
 /// Lets running turns end or come to rest. Requests are still answered meanwhile: a turn can be stopped, and new turns
 /// are refused with a reason.
-pub(crate) async fn save(orchestrator: &Orchestrator) {
-    if timeout(GRACE + SAVING, orchestrator.shutdown(GRACE)).await.is_err() {
+pub(crate) async fn save(orchestrator: &Orchestrator, grace: Duration) {
+    if timeout(grace + SAVING, orchestrator.shutdown(grace)).await.is_err() {
         tracing::warn!(
             "the journal did not save everything in time: some turns will resume from an earlier point"
         );
