@@ -55,6 +55,6 @@ impl Cluster {
         // What precedes an @ is secret.
         let shown = servers.iter().map(|server| server.rsplit('@').next().unwrap_or_default());
         let shown = shown.collect::<Vec<_>>().join(", ");
-        Ok(Some(Self { options, shown, name: table.name.or_else(|| environment.get("EVERTURN_NODE")) }))
+        Ok(Some(Self { options, shown, name: environment.get("EVERTURN_NODE").or(table.name) }))
     }
 }

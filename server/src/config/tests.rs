@@ -1,3 +1,4 @@
+mod cluster;
 mod compaction;
 mod mcp;
 mod provider;

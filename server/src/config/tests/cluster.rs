@@ -1,0 +1,53 @@
+//! The NATS servers that keep conversations.
+
+use super::*;
+
+const TABLE: &str =
+    "[cluster]\nservers = [\"nats://one:4222\", \"nats://user:hunter22@two:4222\"]\nname = \"first\"\n";
+
+#[test]
+fn the_command_line_overrides_the_environment_which_overrides_the_file() {
+    let config = Case::new(TABLE).config();
+    assert_eq!(config.data, None);
+    let cluster = config.cluster.unwrap();
+    assert_eq!(
+        (cluster.shown.as_str(), cluster.name.as_deref()),
+        ("nats://one:4222, two:4222", Some("first"))
+    );
+    assert!(!format!("{cluster:?}").contains("hunter22"), "{cluster:?}");
+
+    let named = || Case::new(TABLE).variable("EVERTURN_CLUSTER", "nats://three, nats://four");
+    let cluster = named().variable("EVERTURN_NODE", "second").config().cluster.unwrap();
+    assert_eq!(cluster.options.servers, ["nats://three", "nats://four"]);
+    assert_eq!(cluster.name.as_deref(), Some("second"));
+
+    let mut case = named();
+    case.flags.cluster = Some("nats://five".to_owned());
+    assert_eq!(case.config().cluster.unwrap().options.servers, ["nats://five"]);
+    let mut case = named();
+    case.flags.memory = true;
+    assert!(case.config().cluster.is_none(), "the command line keeps them in memory");
+    assert!(Case::new("").config().cluster.is_none());
+}
+
+#[test]
+fn there_is_one_way_to_log_in() {
+    for (keys, works) in [
+        ("token = \"secret-1\"", true),
+        ("user = \"u\"\npassword = \"secret-1\"", true),
+        ("credentials_file = \"ev.creds\"", true),
+        ("user = \"u\"", false),
+        ("token = \"secret-1\"\ncredentials_file = \"ev.creds\"", false),
+    ] {
+        let case = Case::new(&format!("{TABLE}{keys}\n"));
+        if works {
+            let cluster = case.config().cluster.unwrap();
+            assert!(!format!("{cluster:?}").contains("secret-1"), "{cluster:?}");
+        } else {
+            assert!(
+                case.problem().contains("one of credentials_file, token, or user with password"),
+                "{keys}"
+            );
+        }
+    }
+}
