@@ -128,6 +128,17 @@ impl Peers {
         still
     }
 
+    /// Whether to ask if a node is absent whose lease has not lapsed: if all are asked, or it was absent before.
+    pub(crate) fn suspects(&self, node: &NodeId, all: bool) -> bool {
+        *node != self.cluster.node && (all || self.known().gone.contains(node))
+    }
+
+    /// Whether the node certainly does not exist any more, although its lease may not have lapsed. A frozen one exists.
+    pub(crate) async fn is_absent(&self, node: &NodeId) -> bool {
+        let reply = self.ask(node, &Request::Ping, ALIVE_WITHIN).await;
+        matches!(reply, Ok(Reply::Left) | Err(SendError::NoNode))
+    }
+
     /// Whether the node answers.
     pub(crate) async fn answers(&self, node: &NodeId) -> bool {
         matches!(self.ask(node, &Request::Ping, ALIVE_WITHIN).await, Ok(Reply::Done(true)))

@@ -42,7 +42,7 @@ impl Orchestrator {
     pub(super) async fn join(&self, peers: &Arc<Peers>) -> Result<usize, Error> {
         let requests = peers.cluster.commands.receive().await?;
         tokio::spawn(serve(self.parts(), requests));
-        self.beat(peers).await?;
+        self.beat(peers, true).await?;
         let count = self.take_over(peers).await?;
         tokio::spawn(keep(self.parts(), peers.clone()));
         Ok(count)
@@ -70,7 +70,8 @@ impl Orchestrator {
     }
 
     /// Renews this node's lease and looks who is there. Returns whether a node is gone.
-    async fn beat(&self, peers: &Peers) -> Result<bool, Error> {
+    /// `asks`: also whether nodes whose lease has not lapsed are absent.
+    async fn beat(&self, peers: &Peers, asks: bool) -> Result<bool, Error> {
         let cluster = &peers.cluster;
         let member = Member {
             node: cluster.node.clone(),
@@ -86,6 +87,10 @@ impl Orchestrator {
         }
         let mut alive: Vec<_> =
             cluster.members.members().await?.into_iter().map(|member| member.node).collect();
+        let suspects: Vec<_> = alive.iter().filter(|node| peers.suspects(node, asks)).cloned().collect();
+        let absent = join_all(suspects.iter().map(|node| peers.is_absent(node))).await;
+        let absent: Vec<_> = suspects.iter().zip(absent).filter(|(_, absent)| *absent).collect();
+        alive.retain(|node| !absent.iter().any(|(absent, _)| *absent == node));
         for node in peers.missing(&alive) {
             // Its lease has lapsed. Perhaps only the membership cannot be reached from there.
             if peers.answers(&node).await {
@@ -172,7 +177,7 @@ async fn keep(parts: Parts, peers: Arc<Peers>) {
             () = clock.sleep(BEAT) => false,
         };
         let Some(this) = parts.get() else { return };
-        let is_gone = this.beat(&peers).await.unwrap_or_else(|error| {
+        let is_gone = this.beat(&peers, is_told).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the other servers cannot be seen");
             false
         });
