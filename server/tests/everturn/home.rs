@@ -38,7 +38,11 @@ impl Home {
         let home = Self::empty();
         let directory = home.0.path().join("everturn");
         fs::create_dir(&directory).unwrap();
-        fs::write(directory.join("config.toml"), config).unwrap();
+        let file = directory.join("config.toml");
+        fs::write(&file, config).unwrap();
+        // It may contain keys, and a file that others can read is warned about.
+        #[cfg(unix)]
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         home
     }
 
