@@ -131,6 +131,10 @@ test('a wait for a summary says so, survives a reload, and can be skipped', asyn
   assert.deepEqual(page.wrongs, []);
 });
 
+/** Waits for the model of this many answers. It is shown with the figures, which the page reads once a turn is sealed. */
+const figured = (answers) =>
+  page.waitForFunction((most) => document.body.innerText.split('sim/plain · ').length > most, answers);
+
 test('a summary that fails or is stopped is reported once', async () => {
   await talk();
   provider.says(refused);
@@ -139,10 +143,12 @@ test('a summary that fails or is stopped is reported once', async () => {
   await settled();
   assert.equal((await text()).match(/No such key/g).length, 1);
   assert.ok(!(await text()).includes(RUNNING));
+  await figured(4);
   const failed = await text();
   await page.reload();
   await shows('summarizing it failed');
   await settled();
+  await figured(4);
   assert.equal(await text(), failed);
 
   provider.says(busy(600));
