@@ -64,13 +64,14 @@ impl Registry {
             return Ok(held);
         }
         let _alone = self.loading.alone(id).await;
-        if let Some(loaded) = self.load(id).await? {
-            return Ok(loaded);
+        if let Some(held) = self.home.shelf.get(id) {
+            return Ok(held);
         }
         let live = self.follow(id).await?;
-        let made = self.home.shelf.get_or_insert(Conversation::new(id.clone(), now, self.home.clone()));
-        self.begin_to_follow(&made, live);
-        Ok(made)
+        if let Some(loaded) = self.read(id, None).await? {
+            return Ok(self.shelve(loaded, live));
+        }
+        Ok(self.shelve(Conversation::new(id.clone(), now, self.home.clone()), live))
     }
 
     /// Loads a conversation anew, to take over its unsealed turn from a node that is gone. Returns it without taking it over
@@ -136,13 +137,19 @@ impl Registry {
         }
         // Begins before the journal is read, so that nothing in between is missed.
         let live = self.follow(id).await?;
+        Ok(self.read(id, adopts_from).await?.map(|loaded| self.shelve(loaded, live)))
+    }
+
+    async fn read(
+        &self,
+        id: &ConversationId,
+        adopts_from: Option<&NodeId>,
+    ) -> Result<Option<Arc<Conversation>>, Error> {
         let Some(stored) = self.journal.load(id).await? else { return Ok(None) };
         let chunks = self.journal.chunks(id, Window::default()).await?;
-        let loaded = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts_from);
-        loaded.retry.set(self.retry.of_conversation(id).await?);
-        let loaded = self.home.shelf.get_or_insert(loaded);
-        self.begin_to_follow(&loaded, live);
-        Ok(Some(loaded))
+        let read = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts_from);
+        read.retry.set(self.retry.of_conversation(id).await?);
+        Ok(Some(read))
     }
 
     async fn follow(&self, id: &ConversationId) -> Result<Option<BoxStream<'static, LiveEvent>>, Error> {
@@ -152,10 +159,17 @@ impl Registry {
         }
     }
 
-    fn begin_to_follow(&self, conversation: &Arc<Conversation>, live: Option<BoxStream<'static, LiveEvent>>) {
+    /// Registers a conversation, which follows the other nodes from now on.
+    fn shelve(
+        &self,
+        conversation: Arc<Conversation>,
+        live: Option<BoxStream<'static, LiveEvent>>,
+    ) -> Arc<Conversation> {
+        let held = self.home.shelf.get_or_insert(conversation);
         if let Some(live) = live {
-            conversation.follow(live, self.journal.clone(), self.clock.clone());
+            held.follow(live, self.journal.clone(), self.clock.clone());
         }
+        held
     }
 }
 

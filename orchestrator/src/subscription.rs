@@ -102,7 +102,10 @@ impl Subscription {
             // Check both before reading events: none arrive after shutdown, or once the conversation is lost.
             let is_down = self.source.shutdown.is_down();
             let lost = self.conversation.is_lost();
-            let live = self.conversation.state().live.log.ready(self.next, TAKEN_AT_ONCE);
+            let (live, end) = {
+                let log = &mut self.conversation.state().live.log;
+                (log.ready(self.next, TAKEN_AT_ONCE), log.end())
+            };
             match live {
                 Some(frames) if frames.is_empty() && self.conversation.has_moved() => {
                     // Another instance continues the same stream.
@@ -113,16 +116,12 @@ impl Subscription {
                     self.conversation.check_kept()?;
                 }
                 Some(frames) if frames.is_empty() && is_down => return Err(Error::ShuttingDown),
-                Some(frames) if frames.is_empty() && self.is_ahead() => self.await_others().await?,
+                Some(frames) if frames.is_empty() && end < self.next => self.await_others().await?,
                 Some(frames) if frames.is_empty() => self.growth().await,
                 Some(frames) => self.taken = frames.into(),
                 None => self.catch_up().await?,
             }
         }
-    }
-
-    fn is_ahead(&self) -> bool {
-        self.conversation.state().live.log.end() < self.next
     }
 
     /// Waits until this node has heard of the events before the cursor, which a subscriber received from another node. If

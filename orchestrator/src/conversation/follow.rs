@@ -7,13 +7,14 @@ use std::{
 };
 
 use everturn_kernel::Input;
+use everturn_wire::StoredChunk;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
 use tokio::task::AbortHandle;
 
-use super::{Control, Conversation, Loss, RunningTurn, from_record, seat::Follows};
+use super::{Control, Conversation, Loss, from_record, seat::Follows};
 use crate::{
-    Commit, Cursor, Frame, Journal, NodeId, Stored, StoredEvent, Version, Window,
+    Commit, Cursor, Frame, Journal, NodeId, Stored, StoredEvent, TurnRecord, Version, Window,
     clock::Clock,
     cluster::{Appended, LiveEvent, Reply, Request, Streamed},
     log::EventLog,
@@ -114,10 +115,11 @@ impl Conversation {
         // Subscribers read what is in between from the journal.
         state.live.log = EventLog::new(head.end);
         (state.live.journaled, state.live.measured) = (head.end, None);
-        state.live.show(turn.map(from_record).map(|(running, turn)| {
-            (running, turn.map(|parked| parked.turn.queue().to_vec()).unwrap_or_default())
-        }));
-        let chunks = chunks.into_iter().take_while(|chunk| chunk.seq <= head.last_seq).collect();
+        state.live.show(turn);
+        // Appends may have been followed while these were read.
+        let known = state.record.head.last_seq;
+        let is_new = |chunk: &Arc<StoredChunk>| (known + 1..=head.last_seq).contains(&chunk.seq);
+        let chunks = chunks.into_iter().filter(is_new).collect();
         state.record.grow(version, head, chunks);
         drop(state);
         self.grew.notify_waiters();
@@ -155,9 +157,7 @@ impl Conversation {
         }
         live.journaled = live.log.end();
         live.log.trim();
-        live.show(turn.map(|turn| from_record(*turn)).map(|(running, turn)| {
-            (running, turn.map(|parked| parked.turn.queue().to_vec()).unwrap_or_default())
-        }));
+        live.show(turn.map(|turn| *turn));
         state.record.grow(version, head, chunks);
         drop(state);
         self.grew.notify_waiters();
@@ -217,9 +217,10 @@ impl super::Live {
         self.log.push(if event.start < end { frame.rest(end) } else { frame });
     }
 
-    fn show(&mut self, turn: Option<(RunningTurn, Vec<everturn_wire::QueuedMessage>)>) {
-        let (running, queue) = turn.unzip();
-        (self.running, self.queue) = (running, queue.unwrap_or_default());
+    /// Shows the unsealed turn of another node.
+    fn show(&mut self, turn: Option<TurnRecord>) {
+        self.queue = turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
+        self.running = turn.map(|turn| from_record(turn).0);
     }
 }
 

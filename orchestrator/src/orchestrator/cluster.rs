@@ -102,22 +102,27 @@ impl Orchestrator {
 
     /// Takes over turns whose owner is gone, if this node is their heir. Waiting ones are woken when they are due.
     async fn take_over(&self, peers: &Peers) -> Result<usize, Error> {
-        let mut unsealed = self.orphans(peers).await?;
-        unsealed.retain(|turn| peers.is_heir(&turn.id));
-        let count = unsealed.len();
+        let orphans = self.orphans(peers).await?;
+        Ok(self.inherit(peers, orphans).0)
+    }
+
+    /// Takes over those of these turns of which this node is the heir. Returns their number, and the others.
+    fn inherit(&self, peers: &Peers, orphans: Vec<Unsealed>) -> (usize, Vec<Unsealed>) {
+        let (own, others): (Vec<_>, Vec<_>) = orphans.into_iter().partition(|turn| peers.is_heir(&turn.id));
+        let count = own.len();
         if count > 0 {
             tracing::info!(turns = count, "taking over turns without a server");
         }
-        self.wake(unsealed);
-        Ok(count)
+        self.wake(own);
+        (count, others)
     }
 
     /// Takes over turns that are due and have had no owner for a while: their heir may lack their model.
     async fn take_over_left(&self, peers: &Peers) -> Result<(), Error> {
-        self.take_over(peers).await?;
+        let orphans = self.orphans(peers).await?;
         let now = self.ports.clock.now();
-        let due = self.orphans(peers).await?.into_iter().filter(|turn| !turn.wait.lasts(now));
-        let due: Vec<_> = due.collect();
+        let mut due = self.inherit(peers, orphans).1;
+        due.retain(|turn| !turn.wait.lasts(now));
         let left = peers.still_orphans(due.iter().map(|turn| turn.id.clone()).collect());
         self.wake(due.into_iter().filter(|turn| left.contains(&turn.id)));
         Ok(())

@@ -6,10 +6,11 @@ use everturn_wire::ConversationId;
 
 use super::Orchestrator;
 use crate::{
-    Error, JournalError,
+    Error, JournalError, NodeId,
     cluster::{Command, Relayed, Reply, Request},
     conversation::Conversation,
-    session,
+    registry::Registry,
+    session::{self, Ports},
 };
 
 /// How often a conversation may change hands while a command is carried out.
@@ -22,6 +23,18 @@ enum Outcome {
     Adopted(Arc<Conversation>),
     /// Another node drives it now, or none.
     Changed,
+}
+
+/// Takes over the turn of a node that is gone, if this one can continue it.
+pub(super) async fn adopt(
+    registry: &Registry,
+    ports: &Ports,
+    id: &ConversationId,
+    from: &NodeId,
+) -> Result<Arc<Conversation>, Error> {
+    let adopted = registry.adopt(id, from).await?;
+    session::check_can_continue(ports, &adopted)?;
+    Ok(adopted)
 }
 
 impl Orchestrator {
@@ -66,9 +79,7 @@ impl Orchestrator {
             Relayed::Reply(reply) => Ok(Outcome::Reply(reply)),
             Relayed::NoOwner => {
                 tracing::info!(conversation = %id, %owner, "taking over a turn: its server does not answer");
-                let adopted = self.registry.adopt(id, &owner).await?;
-                session::check_can_continue(&self.ports, &adopted)?;
-                Ok(Outcome::Adopted(adopted))
+                Ok(Outcome::Adopted(adopt(&self.registry, &self.ports, id, &owner).await?))
             }
             Relayed::Unanswered => Err(Error::NoReply { id: id.clone(), node: owner }),
         }
@@ -83,9 +94,7 @@ impl Orchestrator {
         if peers.answers(&owner).await {
             return Ok(conversation);
         }
-        let adopted = self.registry.adopt(&conversation.id, &owner).await?;
-        session::check_can_continue(&self.ports, &adopted)?;
-        Ok(adopted)
+        adopt(&self.registry, &self.ports, &conversation.id, &owner).await
     }
 
     /// Carries out a request of another node.

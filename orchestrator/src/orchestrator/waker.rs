@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use everturn_kernel::{Input, Wait};
 use everturn_wire::ConversationId;
 
+use super::elsewhere::adopt;
 use crate::{
     Error,
     conversation::Control,
@@ -38,10 +39,7 @@ impl Wakes for Waker {
             Ok(conversation) => match (conversation.elsewhere(), &ports.peers) {
                 // Its owner wakes it.
                 (Some((owner, _)), Some(peers)) if !peers.is_gone(&owner).await => return Woken::Done,
-                (Some((owner, _)), _) => registry.adopt(id, &owner).await.and_then(|adopted| {
-                    session::check_can_continue(&ports, &adopted)?;
-                    Ok(adopted)
-                }),
+                (Some((owner, _)), _) => adopt(&registry, &ports, id, &owner).await,
                 (None, _) => Ok(conversation),
             },
             error => error,

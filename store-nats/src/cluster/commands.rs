@@ -18,7 +18,7 @@ use crate::names::Names;
 /// Pause before a node that nobody knows is asked again.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Maximum number of requests of which only a part has arrived.
+/// Maximum number of requests of which only a part has arrived. Together they are at most as large as one.
 const INCOMPLETE: usize = 64;
 
 pub(super) struct NatsCommands {
@@ -37,7 +37,7 @@ impl NatsCommands {
         let lost = |_| SendError::Unanswered;
         let mut replies = self.client.subscribe(inbox.clone()).await.map_err(|_| SendError::Unanswered)?;
         let subject = self.names.node(&to.0);
-        for (headers, part) in parts::of(request) {
+        for (headers, part) in parts::of(request, self.client.max_payload()) {
             let sent =
                 self.client.publish_with_reply_and_headers(subject.clone(), inbox.clone(), headers, part);
             sent.await.map_err(|_| SendError::Unanswered)?;
@@ -95,7 +95,9 @@ impl Receiving {
         loop {
             let Message { reply, headers, payload, .. } = self.requests.next().await?;
             let Some(reply) = reply else { continue };
-            if self.incomplete.len() >= INCOMPLETE && !self.incomplete.contains_key(reply.as_str()) {
+            let is_another = !self.incomplete.contains_key(reply.as_str());
+            let held: usize = self.incomplete.values().map(Arrived::size).sum();
+            if is_another && self.incomplete.len() >= INCOMPLETE || held + payload.len() > parts::MAX {
                 // Their senders have given up, or will.
                 self.incomplete.clear();
             }
@@ -109,7 +111,7 @@ impl Receiving {
             let client = self.client.clone();
             let reply_with = Box::new(move |answer: Bytes| {
                 tokio::spawn(async move {
-                    for (headers, part) in parts::of(&answer) {
+                    for (headers, part) in parts::of(&answer, client.max_payload()) {
                         // Without a reply, the sender gives up after a while.
                         let _ = client.publish_with_headers(reply.clone(), headers, part).await;
                     }
