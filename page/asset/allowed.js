@@ -2,23 +2,19 @@
 import { getApprovals, revokeTool } from './api.js';
 import { byId, element } from './element.js';
 import { passFocus } from './focus.js';
+import { panel } from './panel.js';
 import { visible } from './visible.js';
 
-const panel = byId('allowed');
-const button = byId('allowed-button');
 const list = byId('allowed-list');
 const problem = byId('allowed-problem');
 
 export class Allowed {
   #id;
 
-  constructor() {
-    panel.addEventListener('beforetoggle', ({ newState }) => newState === 'open' && this.load());
-    panel.addEventListener('toggle', ({ newState }) => (button.ariaExpanded = String(newState === 'open')));
-  }
+  #panel = panel('allowed', () => this.load());
 
   get isOpen() {
-    return panel.matches(':popover-open');
+    return this.#panel.isOpen();
   }
 
   /** Shows the tools of this conversation; none while it has no id. */
@@ -48,8 +44,8 @@ export class Allowed {
 
   #show(tools) {
     problem.textContent = '';
-    button.hidden = tools.length === 0;
-    if (tools.length === 0 && this.isOpen) panel.hidePopover();
+    this.#panel.button.hidden = tools.length === 0;
+    if (tools.length === 0 && this.isOpen) this.#panel.close();
     list.replaceChildren(...tools.map((tool) => this.#row(tool)));
   }
 
@@ -61,7 +57,7 @@ export class Allowed {
   }
 
   async #revoke(tool, revoke) {
-    passFocus(revoke, button);
+    passFocus(revoke, this.#panel.button);
     revoke.disabled = true;
     try {
       await revokeTool(this.#id, tool);

@@ -1,10 +1,9 @@
 // The servers that share the conversations, if there are several.
 import { getCluster } from './api.js';
 import { byId, element } from './element.js';
+import { panel } from './panel.js';
 import { oneLine } from './visible.js';
 
-const panel = byId('nodes');
-const button = byId('nodes-button');
 const list = byId('node-list');
 const problem = byId('nodes-problem');
 
@@ -14,16 +13,10 @@ const AGAIN_MS = 3000;
 export class Nodes {
   #timer = 0;
 
-  constructor() {
-    panel.addEventListener('beforetoggle', ({ newState }) => newState === 'open' && this.load());
-    panel.addEventListener('toggle', ({ newState }) => {
-      button.ariaExpanded = String(newState === 'open');
-      if (newState !== 'open') clearTimeout(this.#timer);
-    });
-  }
+  #panel = panel('nodes', () => this.load(), () => clearTimeout(this.#timer));
 
   get isOpen() {
-    return panel.matches(':popover-open');
+    return this.#panel.isOpen();
   }
 
   /** Fetches the servers. What is shown stays if this one cannot be reached. */
@@ -31,7 +24,7 @@ export class Nodes {
     clearTimeout(this.#timer);
     try {
       const { node, nodes } = await getCluster();
-      button.hidden = node === undefined;
+      this.#panel.button.hidden = node === undefined;
       list.replaceChildren(...nodes.map((other) => row(other, other.id === node)));
       problem.textContent = '';
     } catch (error) {

@@ -1,10 +1,9 @@
 // The tools offered to models: their sources, policies, and claims of their servers.
 import { getTools } from './api.js';
 import { byId, element } from './element.js';
+import { panel } from './panel.js';
 import { oneLine, visible } from './visible.js';
 
-const panel = byId('tools');
-const button = byId('tools-button');
 const list = byId('tool-sources');
 const problem = byId('tools-problem');
 
@@ -19,16 +18,10 @@ export class Tools {
   #timer = 0;
   #shown = '';
 
-  constructor() {
-    panel.addEventListener('beforetoggle', ({ newState }) => newState === 'open' && this.load());
-    panel.addEventListener('toggle', ({ newState }) => {
-      button.ariaExpanded = String(newState === 'open');
-      if (newState !== 'open') clearTimeout(this.#timer);
-    });
-  }
+  #panel = panel('tools', () => this.load(), () => clearTimeout(this.#timer));
 
   get isOpen() {
-    return panel.matches(':popover-open');
+    return this.#panel.isOpen();
   }
 
   /** Fetches the tools. What is shown stays if the server cannot be reached. */
@@ -47,7 +40,7 @@ export class Tools {
 
   #show(told) {
     const { tools, sources } = told;
-    button.hidden = tools.length === 0 && sources.length === 0;
+    this.#panel.button.hidden = tools.length === 0 && sources.length === 0;
     // Expanded items stay expanded if nothing changes.
     const text = JSON.stringify(told);
     if (text === this.#shown) return;
