@@ -61,6 +61,7 @@ macro_rules! conformance {
             conformance!(@tests $dialect, manners: [
                 the_request_is_well_formed,
                 a_connection_is_used_again,
+                connections_of_many_calls_are_used_again,
                 a_dropped_call_closes_its_connection,
                 a_call_that_was_never_polled_sends_nothing,
                 a_broken_pooled_connection_is_not_retried,

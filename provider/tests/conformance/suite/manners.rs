@@ -3,7 +3,10 @@
 use everturn_kernel::{Request, StreamEvent};
 use everturn_sim::{ClosedPort, Gate, Loopback, Reply, fault};
 use everturn_wire::{Category, TraceContext};
-use futures_util::StreamExt as _;
+use futures_util::{
+    StreamExt as _,
+    future::{join, join_all},
+};
 use serde_json::json;
 
 use crate::dialect::{Dialect, HEADER, KEY, Setup, call, failed, request, target, told};
@@ -51,6 +54,25 @@ pub(crate) async fn a_connection_is_used_again<D: Dialect>() {
         settle().await;
     }
     assert_eq!((server.counts().requests, server.counts().connections), (3, 1));
+}
+
+pub(crate) async fn connections_of_many_calls_are_used_again<D: Dialect>() {
+    const CALLS: usize = 100;
+    let sample = D::sample();
+    let gate = Gate::new();
+    let server = Loopback::start([Reply::sse(&sample.parts).hold(&gate)]).await;
+    let provider = D::provider(Setup::at(&server.base_url()));
+    for round in 1..=2 {
+        let answers = join_all((0..CALLS).map(|_| call(&provider)));
+        // All at the same time, each on a connection of its own.
+        let arrival = async {
+            server.arrived(round * CALLS).await;
+            gate.open();
+        };
+        assert_eq!(join(answers, arrival).await.0, vec![sample.facts.clone(); CALLS]);
+        settle().await;
+    }
+    assert_eq!(server.counts().connections, CALLS);
 }
 
 pub(crate) async fn a_dropped_call_closes_its_connection<D: Dialect>() {
