@@ -115,7 +115,7 @@ impl Index {
     /// Waits until everything up to this message is in the index.
     async fn reach(&self, newest: u64) -> Result<(), JournalError> {
         let mut moves = self.shared.moves();
-        let (mut moved, mut restarted) = (Instant::now(), Instant::now());
+        let (mut moved, mut restarted, mut last) = (Instant::now(), Instant::now(), None);
         loop {
             let (generation, delivered) = {
                 let state = self.shared.lock();
@@ -124,9 +124,11 @@ impl Index {
                 }
                 (state.generation(), state.delivered())
             };
-            // Cannot fail otherwise: the sender is shared.
-            if timeout(SOON, moves.changed()).await.is_ok() {
+            if last.replace((generation, delivered)) != Some((generation, delivered)) {
                 moved = Instant::now();
+            }
+            // Cannot fail otherwise: the sender is shared.
+            if timeout(SOON, moves.changed()).await.is_ok() || self.shared.lock().delivered() != delivered {
                 continue;
             }
             if !self.is_more(delivered, newest).await? {
