@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::support::{Server, numbered, turn};
 
 /// How long anything may take that happens by itself.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(10);
 
 async fn journal(options: &Options) -> NatsJournal {
     NatsJournal::connect(options).await.unwrap()

@@ -31,6 +31,9 @@ async fn a_server_lists_what_others_do_as_it_happens() {
     let world = World::start(&program, Size { nats: 1, turns: 0, faults: 0 }, 0).await;
     let [a, b, c] = world.servers() else { panic!("three servers") };
     let mut socket = Socket::open(b, "/ws").await;
+    // The answer shows that the server has taken the socket in.
+    socket.say(&json!({ "type": "chat.stop", "conversationId": "unknown" })).await;
+    socket.hear("chat.error").await;
     let mut asked = post(a, "/chat", &json!({ "conversationId": "waits", "message": "wait" })).await;
     while !asked.line().await.unwrap().contains("provider-retry") {}
     hear(&mut socket, "active").await;
