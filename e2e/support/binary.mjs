@@ -2,11 +2,12 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** Starts it, by default on a free port and with its data in memory. `url` is its address; `stop(signal)` ends it. */
-export async function startServer(extra = [], env = {}, { listen = '127.0.0.1:0', data } = {}) {
+/** Starts it, by default on a free port and with its data in memory; `cluster` names NATS servers. `url` is its address; `stop(signal)` ends it. */
+export async function startServer(extra = [], env = {}, { listen = '127.0.0.1:0', data, cluster } = {}) {
   const program = process.env.EVERTURN_BIN;
   if (!program) throw new Error('set EVERTURN_BIN to the everturn binary, e.g. target/debug/everturn');
-  const child = spawn(program, ['serve', '--listen', listen, ...(data ? ['--data', data] : ['--memory']), ...extra], {
+  const journal = cluster ? ['--cluster', cluster] : data ? ['--data', data] : ['--memory'];
+  const child = spawn(program, ['serve', '--listen', listen, ...journal, ...extra], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

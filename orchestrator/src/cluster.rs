@@ -1,9 +1,10 @@
-//! Ports between processes that share a journal: live events, commands and membership.
+//! Ports between processes that share a journal: live events, the list of conversations, commands and membership.
 //!
 //! Correctness rests on the journal's compare-and-append alone. A node drives a turn if it wrote the conversation's last
 //! append; a node that was replaced learns of it when its next append is stale. What these ports say may be late, repeated or
 //! lost: it decides how soon something happens, never whether it happens twice.
 
+mod list;
 mod peers;
 mod remote;
 
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Commit, JournalError, NodeId, StoredEvent, Version};
 
+pub use list::{ListBus, ListEvent, Listed};
 pub(crate) use peers::{Peers, Relayed};
 pub(crate) use remote::{Command, Reply, Request};
 
@@ -30,6 +32,8 @@ pub struct Cluster {
     pub name: String,
     /// Live events of conversations that other nodes drive.
     pub live: Arc<dyn LiveBus>,
+    /// Changes to the list of conversations by other nodes.
+    pub list: Arc<dyn ListBus>,
     /// Commands from and to other nodes.
     pub commands: Arc<dyn CommandBus>,
     /// Which nodes are alive.

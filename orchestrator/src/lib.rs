@@ -49,7 +49,8 @@ mod toolbox;
 pub use builder::Builder;
 pub use clock::{Clock, SystemClock};
 pub use cluster::{
-    Appended, Cluster, CommandBus, Incoming, LiveBus, LiveEvent, Member, Membership, SendError, Streamed,
+    Appended, Cluster, CommandBus, Incoming, ListBus, ListEvent, Listed, LiveBus, LiveEvent, Member,
+    Membership, SendError, Streamed,
 };
 pub use compaction::{CompactionRequest, Compactor};
 pub use cursor::{Cursor, InvalidCursor};

@@ -8,6 +8,7 @@ mod delete;
 mod elsewhere;
 mod end;
 mod export;
+mod list;
 mod query;
 mod request_key;
 mod resume;

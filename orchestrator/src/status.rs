@@ -4,7 +4,7 @@ use everturn_wire::{ConversationId, ConversationStatus};
 use tokio::sync::broadcast;
 
 /// How many status changes a slow receiver may lag behind.
-const PLACES: usize = 256;
+pub(crate) const PLACES: usize = 256;
 
 /// A conversation's status changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,8 @@ pub struct StatusChange {
     pub status: ConversationStatus,
 }
 
-/// Broadcasts status changes.
+/// Broadcasts status changes. All clones have the same receivers.
+#[derive(Clone)]
 pub(crate) struct StatusChanges(broadcast::Sender<StatusChange>);
 
 impl Default for StatusChanges {

@@ -6,6 +6,7 @@
 
 pub mod contract;
 mod journal;
+mod list;
 mod ports;
 
 use std::{
@@ -21,6 +22,7 @@ use everturn_wire::ConversationId;
 use tokio::sync::{Notify, mpsc};
 
 use journal::NodeJournal;
+use list::{ListFollower, NodeList};
 use ports::NodePorts;
 
 /// How long a lease lasts after its last renewal.
@@ -55,6 +57,7 @@ struct State {
     /// Who wrote the last append of a conversation.
     owners: HashMap<ConversationId, NodeId>,
     followers: HashMap<ConversationId, Vec<Follower>>,
+    list: Vec<ListFollower>,
     inboxes: BTreeMap<NodeId, mpsc::UnboundedSender<Incoming>>,
     members: BTreeMap<NodeId, (Member, Millis)>,
     cut_off: BTreeSet<NodeId>,
@@ -96,6 +99,7 @@ impl SharedLog {
         let state = State {
             owners: HashMap::new(),
             followers: HashMap::new(),
+            list: Vec::new(),
             inboxes: BTreeMap::new(),
             members: BTreeMap::new(),
             cut_off: BTreeSet::new(),
@@ -113,10 +117,12 @@ impl SharedLog {
         let node = NodeId::from(name);
         let ports = Arc::new(NodePorts { node: node.clone(), shared: self.0.clone() });
         let journal = NodeJournal { node: node.clone(), shared: self.0.clone() };
+        let list = NodeList { node: node.clone(), shared: self.0.clone() };
         let cluster = Cluster {
             node,
             name: name.to_owned(),
             live: ports.clone(),
+            list: Arc::new(list),
             commands: ports.clone(),
             members: ports,
         };
@@ -135,7 +141,9 @@ impl SharedLog {
 
     /// Connects a node again. Calls that hang continue.
     pub fn connect(&self, name: &str) {
-        self.0.lock().cut_off.remove(&NodeId::from(name));
+        let node = NodeId::from(name);
+        self.0.lock().cut_off.remove(&node);
+        self.0.tell_missed(&node);
         self.0.connected.notify_waiters();
     }
 
@@ -147,6 +155,7 @@ impl SharedLog {
         state.cut_off.insert(node.clone());
         state.inboxes.remove(&node);
         state.followers.values_mut().for_each(|followers| followers.retain(|follower| follower.node != node));
+        state.list.retain(|follower| !follower.is_of(&node));
     }
 
     /// Shows each append that is stored: its node, its conversation, the commit, and whether its answer is lost. Replaces

@@ -3,7 +3,7 @@
 mod append;
 mod index;
 mod read;
-mod sample;
+pub(crate) mod sample;
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use async_nats::{Client, RequestError, RequestErrorKind};
 use bytes::Bytes;
 use everturn_orchestrator::Cluster;
 
-use crate::{ConnectError, NatsJournal};
+use crate::{ConnectError, NatsJournal, index::NatsList};
 use commands::NatsCommands;
 use live::NatsLive;
 use members::NatsMembers;
@@ -40,6 +40,7 @@ impl NatsJournal {
                 node.clone(),
                 self.leader.clone(),
             )),
+            list: Arc::new(NatsList::new(self.index.clone())),
             commands: Arc::new(NatsCommands::new(self.client().clone(), names, node.clone())),
             members: Arc::new(NatsMembers::new(&self.leader, node.clone()).await?),
             node,

@@ -6,7 +6,10 @@ use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, ServerAddr,
     jetstream::{self, context::ContextBuilder, context::GetStreamErrorKind, stream::Config},
 };
-use tokio::time::{self, Instant};
+use tokio::{
+    sync::watch,
+    time::{self, Instant},
+};
 
 use crate::{
     error::{ConnectError, Place},
@@ -40,7 +43,8 @@ pub(crate) async fn connect(options: &Options) -> Result<Leader, ConnectError> {
     let addresses = addresses(&options.servers)?;
     let place = Place { servers: shown(&addresses), stream: names.stream() };
     let deadline = Instant::now() + options.connect_within;
-    let client = client(options, &addresses, &place, deadline).await?;
+    let connects = watch::Sender::new(());
+    let client = client(options, &addresses, &place, deadline, &connects).await?;
     let is_clustered = check_server(&client, &place)?;
     let context = ContextBuilder::new().timeout(options.answer_within).build(client);
     let replicas = options.replicas.unwrap_or(if is_clustered { IN_CLUSTER } else { 1 });
@@ -56,7 +60,8 @@ pub(crate) async fn connect(options: &Options) -> Result<Leader, ConnectError> {
         "the journal is {place}, with {} copies; what a power cut may take depends on the servers' sync_interval, which clients cannot see: set it to always",
         config.num_replicas
     );
-    Ok(Leader::new(context, stream, names, place, [options.answer_within, options.give_up_after]))
+    let connects = connects.subscribe();
+    Ok(Leader::new(context, stream, names, place, connects, [options.answer_within, options.give_up_after]))
 }
 
 fn addresses(servers: &[String]) -> Result<Vec<ServerAddr>, ConnectError> {
@@ -85,9 +90,10 @@ async fn client(
     addresses: &[ServerAddr],
     place: &Place,
     deadline: Instant,
+    connects: &watch::Sender<()>,
 ) -> Result<Client, ConnectError> {
     loop {
-        let error = match connect_options(options).await?.connect(addresses).await {
+        let error = match connect_options(options, connects.clone()).await?.connect(addresses).await {
             Ok(client) => return Ok(client),
             Err(error) => error,
         };
@@ -106,17 +112,24 @@ async fn client(
     }
 }
 
-async fn connect_options(options: &Options) -> Result<ConnectOptions, ConnectError> {
+async fn connect_options(
+    options: &Options,
+    connects: watch::Sender<()>,
+) -> Result<ConnectOptions, ConnectError> {
     // A server that is frozen or unreachable is noticed within a few answers, rather than minutes.
     let mut connect = ConnectOptions::new()
         .name("everturn")
         .ping_interval(options.answer_within)
         .connection_timeout(options.answer_within)
-        .event_callback(|event| async move {
+        .event_callback(move |event| {
             match event {
-                async_nats::Event::Connected => tracing::info!("connected to NATS"),
+                async_nats::Event::Connected => {
+                    tracing::info!("connected to NATS");
+                    connects.send_replace(());
+                }
                 event => tracing::warn!("NATS: {event}"),
             }
+            std::future::ready(())
         });
     connect = match &options.login {
         Login::None => connect,

@@ -13,8 +13,8 @@ use everturn_orchestrator::{
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use crate::{
-    ConnectError, Names, Options, cache::Cache, connect, garbage, label, label::Last, leader::Leader, record,
-    walk,
+    ConnectError, Names, Options, cache::Cache, connect, garbage, index::Index, label, label::Last,
+    leader::Leader, record, walk,
 };
 
 /// A journal in one JetStream stream, which any number of processes may use at the same time.
@@ -24,6 +24,7 @@ use crate::{
 pub struct NatsJournal {
     pub(crate) leader: Leader,
     pub(crate) cache: Cache,
+    pub(crate) index: Arc<Index>,
     pub(crate) max_append: usize,
     /// This journal, in the ids of its appends.
     node: NodeId,
@@ -40,11 +41,14 @@ impl NatsJournal {
     /// When the servers cannot be reached, refuse the credentials or are too old, or when the existing stream would lose
     /// data or lacks something. Then it is not changed.
     pub async fn connect(options: &Options) -> Result<Self, ConnectError> {
+        let leader = connect::connect(options).await?;
+        let node = NodeId(uuid::Uuid::new_v4().simple().to_string());
         Ok(Self {
-            leader: connect::connect(options).await?,
+            index: Arc::new(Index::new(leader.clone(), node.clone())),
+            leader,
             cache: Cache::default(),
             max_append: options.max_append,
-            node: NodeId(uuid::Uuid::new_v4().simple().to_string()),
+            node,
             appends: AtomicU64::default(),
             lost: AtomicU64::default(),
             swept: AtomicU64::default(),
@@ -153,7 +157,7 @@ impl Journal for NatsJournal {
     }
 
     async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        self.list(page).await
+        self.index.read(|index| index.page(&page)).await
     }
 
     async fn rename(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
@@ -169,6 +173,6 @@ impl Journal for NatsJournal {
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
-        self.list_unsealed(before).await
+        self.index.read(|index| index.unsealed(before)).await
     }
 }

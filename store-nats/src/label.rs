@@ -20,8 +20,6 @@ const ID: &str = "Ev-Id";
 const BORN: &str = "Ev-Born";
 const NUMBER: &str = "Ev-Number";
 const HEAD: &str = "Ev-Head";
-/// When the latest chunk was added, which is in the head, too: lists are sorted without reading heads.
-const AT: &str = "Ev-At";
 const TURN: &str = "Ev-Turn";
 const WAKE: &str = "Ev-Wake";
 const SEQ: &str = "Ev-Seq";
@@ -55,15 +53,13 @@ pub(crate) struct Label {
     pub(crate) parts: Option<Parts>,
 }
 
-/// The part of a label that searches through all conversations need.
+/// The part of a label that the index needs besides the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brief {
     /// Whether it removes its conversation.
     pub(crate) removes: bool,
     /// What the turn waits for, if one runs.
     pub(crate) wait: Option<Wait>,
-    /// When the latest chunk was added; 0 = it removes the conversation.
-    pub(crate) at: Millis,
 }
 
 /// The last append of a conversation, on which the next one builds.
@@ -135,7 +131,6 @@ impl Label {
         headers.insert(NUMBER, self.number.to_string());
         if let Some(head) = &self.head {
             headers.insert(HEAD, serde_json::to_string(&StoredHead::from(head))?);
-            headers.insert(AT, head.last_activity_at.0.to_string());
         }
         let (turn, wake) = match (&self.head, self.wait) {
             (None, _) => ("removed", None),
@@ -200,9 +195,7 @@ impl Brief {
             ("person", until) => Some(Wait::Person { until }),
             _ => return Err(Unreadable::Header(TURN)),
         };
-        let removes = turn == "removed";
-        let at = if removes { Millis(0) } else { Millis(number(headers, AT)?) };
-        Ok(Self { removes, wait, at })
+        Ok(Self { removes: turn == "removed", wait })
     }
 }
 
@@ -217,6 +210,11 @@ impl Last {
     pub(crate) fn sealed_at(&self) -> u64 {
         if self.label.seals { self.version } else { self.label.sealed_at }
     }
+}
+
+/// Names the append that a message is.
+pub(crate) fn set_id(headers: &mut HeaderMap, id: &str) {
+    headers.insert(ID, id);
 }
 
 /// Returns the id of the append in a message, or an empty text.

@@ -1,6 +1,6 @@
 //! Requests to the stream's leader, whose answers contain everything that was acknowledged.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_nats::{
     Client, HeaderMap, Request, RequestErrorKind,
@@ -13,7 +13,10 @@ use bytes::Bytes;
 use everturn_orchestrator::JournalError;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::time::{self, Instant};
+use tokio::{
+    sync::watch,
+    time::{self, Instant},
+};
 
 use crate::{
     entry::Entry,
@@ -36,6 +39,8 @@ pub(crate) struct Leader {
     pub(crate) stream: Stream<()>,
     names: Names,
     pub(crate) place: Place,
+    /// Changes with each connection that is established.
+    pub(crate) connects: watch::Receiver<()>,
     /// How long an answer may take.
     pub(crate) answer_within: Duration,
     /// How long a failing operation is repeated.
@@ -57,6 +62,15 @@ pub(crate) enum Answer {
     Full(String),
     /// It is larger than the stream accepts.
     TooLarge,
+}
+
+/// The newest message of the stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Newest {
+    /// Its sequence; 0 = there was none yet.
+    pub(crate) sequence: u64,
+    /// When the stream was created, which tells streams of one name apart.
+    pub(crate) created: SystemTime,
 }
 
 #[derive(Deserialize)]
@@ -84,9 +98,19 @@ impl Leader {
         stream: Stream<()>,
         names: Names,
         place: Place,
+        connects: watch::Receiver<()>,
         [answer_within, give_up_after]: [Duration; 2],
     ) -> Self {
-        Self { client: context.client(), context, stream, names, place, answer_within, give_up_after }
+        Self {
+            client: context.client(),
+            context,
+            stream,
+            names,
+            place,
+            connects,
+            answer_within,
+            give_up_after,
+        }
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -175,6 +199,22 @@ impl Leader {
     /// Returns the message with this sequence.
     pub(crate) async fn at(&self, sequence: u64) -> Result<Option<Entry>, JournalError> {
         self.get(|messages| messages.sequence(sequence), &mut self.patience()).await
+    }
+
+    /// Returns what the newest message of the stream is, also if it is deleted.
+    pub(crate) async fn newest(&self) -> Result<Newest, JournalError> {
+        let mut patience = self.patience();
+        loop {
+            let error = match self.stream.get_info().await {
+                Ok(info) => {
+                    return Ok(Newest { sequence: info.state.last_sequence, created: info.created.into() });
+                }
+                Err(error) => error,
+            };
+            if !patience.pause().await {
+                return Err(failed(&self.place, &source(&error)));
+            }
+        }
     }
 
     async fn get(

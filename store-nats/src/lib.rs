@@ -8,7 +8,7 @@
 //! What is acknowledged is as durable as the servers are configured: JetStream flushes to disk every two minutes unless
 //! its `sync_interval` is `always`.
 //!
-//! This crate does *not* decide who drives a turn or tell others of appends, never removes history by age, and knows
+//! This crate does *not* decide who drives a turn, never removes history by age, and knows
 //! nothing of turns beyond their saved form.
 
 mod append;
@@ -19,6 +19,7 @@ mod connect;
 mod entry;
 mod error;
 mod garbage;
+mod index;
 mod journal;
 mod label;
 mod leader;
@@ -29,7 +30,6 @@ mod parts;
 mod read;
 mod record;
 mod remove;
-mod scan;
 mod server;
 mod state;
 mod stream;

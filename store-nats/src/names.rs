@@ -89,6 +89,11 @@ impl Names {
         Some((conversation_of(tokens.next()?)?, tokens.next()?.to_owned()))
     }
 
+    /// Whether this is the subject of titles.
+    pub(crate) fn is_title(&self, subject: &str) -> bool {
+        subject.strip_prefix(&self.prefix).is_some_and(|rest| rest.starts_with(".t."))
+    }
+
     /// Returns the conversation whose appends or titles have this subject.
     pub(crate) fn of_subject(&self, subject: &str) -> Option<ConversationId> {
         let rest = subject.strip_prefix(&self.prefix)?.strip_prefix('.')?;
@@ -151,6 +156,7 @@ mod tests {
         assert_eq!(names.stream(), "A_B");
         assert_eq!(names.of_subject(&names.appends(&id)), Some(id.clone()));
         assert_eq!(names.of_subject(&names.titles(&id)), Some(id.clone()));
+        assert!(names.is_title(&names.titles(&id)) && !names.is_title(&names.appends(&id)));
         assert_eq!(names.of_part(&names.part(&id, "me-7", 3)), Some((id, "me-7".to_owned())));
     }
 

@@ -10,11 +10,10 @@ use crate::{
     garbage,
     journal::NatsJournal,
     label::{Label, Last},
-    scan::scan,
 };
 
 /// How long the mark is kept. An append from before the removal that is still in some buffer is refused as long.
-const MARK: Duration = Duration::from_secs(60 * 60);
+pub(crate) const MARK: Duration = Duration::from_secs(60 * 60);
 
 /// Header: the server deletes the message after this time.
 const TTL: &str = "Nats-TTL";
@@ -37,16 +36,10 @@ impl NatsJournal {
 
     /// Costs as much as listing, and a few requests for each removed conversation.
     pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
-        let mut idle: Vec<(ConversationId, Last)> = Vec::new();
-        scan(&self.leader, |id, entry, brief| {
-            if id.is_ephemeral() && brief.wait.is_none() && !brief.removes && brief.at < idle_since {
-                idle.push((id, Last { version: entry.sequence, label: Label::read(&entry.headers)? }));
-            }
-            Ok(())
-        })
-        .await?;
         let mut removed = 0;
-        for (id, last) in idle {
+        for (id, version) in self.index.read(|index| index.idle(idle_since)).await? {
+            // Otherwise it is in use again.
+            let Some(last) = self.last(&id).await?.filter(|last| last.version == version) else { continue };
             match self.remove_at(&id, &last).await {
                 Ok(()) => removed += 1,
                 // In use again.

@@ -67,7 +67,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     step("packages", || packages(root))?;
     step("examples", || examples(root))?;
     step("TypeScript", || typescript(root))?;
-    step("end to end", || end_to_end(root))?;
+    step("end to end", || end_to_end(root, &nats))?;
     println!("\nall steps passed in {:.0} s", begun.elapsed().as_secs_f32());
     Ok(())
 }
@@ -155,7 +155,7 @@ fn typescript(root: &Path) -> Result<()> {
 }
 
 /// Runs the Node and browser tests against the server's binary.
-fn end_to_end(root: &Path) -> Result<()> {
+fn end_to_end(root: &Path, nats: &Path) -> Result<()> {
     // With the same targets as `cargo test`, nothing is built twice.
     cargo(root, &["build", "--locked", "--workspace", "--bins", "--tests"])?;
     let mut command = Command::new("node");
@@ -163,7 +163,7 @@ fn end_to_end(root: &Path) -> Result<()> {
         .args(["--test", "--test-reporter=spec", E2E_AT_ONCE, E2E_TIMEOUT])
         .args(end_to_end_files(root)?)
         .current_dir(root);
-    command.env("EVERTURN_BIN", built(&metadata(root)?).join("everturn"));
+    command.env("EVERTURN_BIN", built(&metadata(root)?).join("everturn")).env(NATS_SERVER, nats);
     if let Some(chromium) = tool::chromium() {
         command.env("EVERTURN_CHROMIUM", chromium);
     }

@@ -42,6 +42,7 @@ impl Orchestrator {
     pub(super) async fn join(&self, peers: &Arc<Peers>) -> Result<usize, Error> {
         let requests = peers.cluster.commands.receive().await?;
         tokio::spawn(serve(self.parts(), requests));
+        self.follow_list(peers).await?;
         self.beat(peers, true).await?;
         let count = self.take_over(peers).await?;
         tokio::spawn(keep(self.parts(), peers.clone()));

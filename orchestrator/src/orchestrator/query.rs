@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use everturn_kernel::Target;
+use everturn_kernel::{Target, Wait};
 use everturn_wire::{
     ConversationId, ConversationState, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE,
     FailedAttempt, HistoryWindow, TargetState, Tools, TurnId, TurnMetrics,
@@ -221,9 +221,18 @@ impl Orchestrator {
                 }
             }
         }
-        // Conversations that are not in memory are parked, and the timers know until when; the journal would need a
+        // The others are not in memory: their turns are parked here, or another node drives them. The journal would need a
         // query for each.
-        waits.extend(self.ports.timers.wakes_of(parked).into_iter().map(|(id, at)| (id, at.0)));
+        if let Some(peers) = &self.ports.peers {
+            let ids: Vec<_> = parked.into_iter().collect();
+            for (id, wait) in peers.cluster.list.waits(&ids) {
+                if let Wait::Until(moment) = wait {
+                    waits.insert(id, moment.at.0);
+                }
+            }
+        } else {
+            waits.extend(self.ports.timers.wakes_of(parked).into_iter().map(|(id, at)| (id, at.0)));
+        }
         waits
     }
 

@@ -1,5 +1,6 @@
 //! Several nodes that share a journal.
 
+mod list;
 mod take_over;
 
 use std::{sync::Arc, time::Duration};
@@ -198,6 +199,7 @@ async fn the_shared_log_conforms() {
     contract::live_events(&a, &b).await;
     contract::commands(&a, &b).await;
     contract::membership(&a, &b).await;
+    contract::list(&a, &b).await;
     everturn_sim::journal::conformance(async || {
         let log = SharedLog::new(Arc::new(SystemClock::new()));
         log.node("a").0

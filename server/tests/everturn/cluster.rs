@@ -1,5 +1,6 @@
 //! Several servers share their conversations over real NATS servers, and are killed and frozen meanwhile.
 
+mod list;
 mod person;
 mod provider;
 mod world;

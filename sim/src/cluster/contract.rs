@@ -1,5 +1,9 @@
 //! Conformance tests of the ports between nodes: any implementation passes them.
 
+mod list;
+
+pub use list::list;
+
 use std::time::Duration;
 
 use bytes::Bytes;

@@ -28,6 +28,7 @@ impl Journal for NodeJournal {
         self.shared.reach(&self.node).await;
         // One lock for the append and its announcement, so that they are announced in order.
         let mut state = self.shared.lock();
+        let was = self.shared.listed(id);
         let appended = self.shared.journal.append(id, expected, commit.clone()).now_or_never();
         let appended = appended.expect("memory does not wait");
         match &appended {
@@ -45,6 +46,7 @@ impl Journal for NodeJournal {
                     commit: Box::new(commit),
                 };
                 state.publish(id, &self.node, &LiveEvent::Appended(event));
+                state.list_changed(id, &self.node, was.as_ref(), self.shared.listed(id));
                 if is_lost {
                     state.appends.unknown += 1;
                     return Err(JournalError::Unknown("the answer was lost".to_owned()));
@@ -94,15 +96,21 @@ impl Journal for NodeJournal {
 
     async fn rename(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
         self.shared.reach(&self.node).await;
-        self.shared.journal.rename(id, title).await
+        let mut state = self.shared.lock();
+        let was = self.shared.listed(id);
+        let renamed = self.shared.journal.rename(id, title).now_or_never().expect("memory does not wait");
+        state.list_changed(id, &self.node, was.as_ref(), self.shared.listed(id));
+        renamed
     }
 
     async fn remove(&self, id: &ConversationId) -> Result<bool, JournalError> {
         self.shared.reach(&self.node).await;
         let mut state = self.shared.lock();
+        let was = self.shared.listed(id);
         let removed = self.shared.journal.remove(id).now_or_never().expect("memory does not wait");
         state.owners.remove(id);
         state.publish(id, &self.node, &LiveEvent::Removed);
+        state.list_changed(id, &self.node, was.as_ref(), None);
         removed
     }
 

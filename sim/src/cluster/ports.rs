@@ -22,7 +22,7 @@ pub(super) struct NodePorts {
     pub(super) shared: Arc<Shared>,
 }
 
-fn stream<T: Send + 'static>(receiver: mpsc::UnboundedReceiver<T>) -> BoxStream<'static, T> {
+pub(super) fn stream<T: Send + 'static>(receiver: mpsc::UnboundedReceiver<T>) -> BoxStream<'static, T> {
     unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver))).boxed()
 }
 

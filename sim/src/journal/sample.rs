@@ -67,7 +67,7 @@ pub(super) fn figures(turn: &str) -> TurnMetrics {
 }
 
 /// Returns a wait until this time.
-pub(super) fn until(at: u64) -> Wait {
+pub(crate) fn until(at: u64) -> Wait {
     Wait::Until(moment(at))
 }
 
@@ -77,7 +77,7 @@ pub(super) fn moment(at: u64) -> Moment {
 }
 
 /// Returns a waiting turn with a queued message.
-pub(super) fn turn(wait: Wait) -> TurnRecord {
+pub(crate) fn turn(wait: Wait) -> TurnRecord {
     let (mut effects, now) = (Effects::new(), Millis(5));
     let prompt = Prompt { text: "hi".to_owned(), images: Vec::new() };
     let mut turn = Turn::begin(TurnId::from("t"), Settings::default(), prompt, now, &mut effects);

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{Cursor, Journal, JournalError, Version};
+use everturn_orchestrator::{Cursor, Journal, JournalError, Page, Version};
 use everturn_sim::nats::{self, NatsCluster, NatsConfig, wait_for};
 use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::ConversationId;
@@ -56,6 +56,10 @@ async fn what_rivals_are_told_is_what_is_stored() {
         journals.push(journal.clone());
         writers.push(tokio::spawn(write(journal, writer, state.clone())));
     }
+    for journal in &journals {
+        // From now on, its index follows.
+        journal.conversations(Page::default()).await.unwrap();
+    }
     let appended = async |more: usize| {
         let wanted = state.1.load(Ordering::Relaxed) + more;
         let reached = async || (state.1.load(Ordering::Relaxed) >= wanted).then_some(());
@@ -82,7 +86,20 @@ async fn what_rivals_are_told_is_what_is_stored() {
     let lost: u64 = journals.iter().map(|journal| journal.lost_answers()).sum();
     println!("{lost} answers to appends were lost");
     assert!(lost > 0, "the faults hit some append");
-    audit(&*connect(&cluster, "rivals").await, &told).await;
+    let fresh = connect(&cluster, "rivals").await;
+    audit(&*fresh, &told).await;
+    journals.push(fresh);
+    for journal in &journals {
+        let listed = journal.conversations(Page::default()).await.unwrap();
+        assert_eq!(listed.len(), CONVERSATIONS);
+        for (id, head) in listed {
+            assert_eq!(
+                journal.load(&id).await.unwrap().unwrap().head,
+                head,
+                "the index went through it, too"
+            );
+        }
+    }
 }
 
 fn options(cluster: &NatsCluster, prefix: &str) -> Options {

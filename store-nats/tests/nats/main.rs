@@ -4,6 +4,7 @@
 
 mod cluster;
 mod conformance;
+mod index;
 mod large;
 mod long;
 mod lost;

@@ -21,6 +21,7 @@ async fn conforms(at_a: &Options, at_b: &Options) {
     contract::live_events(&a, &b).await;
     contract::commands(&a, &b).await;
     contract::membership(&a, &b).await;
+    contract::list(&a, &b).await;
 }
 
 #[tokio::test]

@@ -1,0 +1,175 @@
+//! The consumer that feeds the index.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::{
+    HeaderMap,
+    jetstream::{
+        Message,
+        consumer::{
+            DeliverPolicy,
+            pull::{Ordered, OrderedConfig},
+        },
+    },
+};
+use everturn_orchestrator::{ListEvent, NodeId};
+use everturn_wire::ConversationId;
+use futures_util::StreamExt as _;
+use tokio::time::sleep;
+
+use super::{
+    projection::{Append, Projection},
+    shared::Shared,
+};
+use crate::{
+    label::{self, Brief, Unreadable},
+    leader::Leader,
+    names::Names,
+    title,
+};
+
+/// Pause before a consumer is asked for again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Every so many appends that cannot be read, one is logged.
+const LOGGED: u64 = 1000;
+
+/// The subjects that the index reads.
+pub(super) fn subjects(names: &Names) -> [String; 2] {
+    [names.all_appends(), names.all_titles()]
+}
+
+/// Feeds the index until the task is aborted.
+pub(super) async fn run(shared: Arc<Shared>, leader: Leader) {
+    let mut feed = Feed { shared, leader, unreadable: 0 };
+    loop {
+        let (generation, after) = feed.shared.begin();
+        let mut connects = feed.leader.connects.clone();
+        connects.mark_unchanged();
+        match feed.open(after).await {
+            Ok((waiting, messages)) => {
+                feed.shared.begun(generation, waiting);
+                let shared = feed.shared.clone();
+                tokio::select! {
+                    () = shared.restart.notified() => {}
+                    // Its consumer may be gone, which the client notices only after a while.
+                    Ok(()) = connects.changed() => {}
+                    () = feed.follow(generation, messages) => sleep(PAUSE).await,
+                }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the index of conversations waits for a consumer");
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+struct Feed {
+    shared: Arc<Shared>,
+    leader: Leader,
+    /// How many appends could not be read.
+    unreadable: u64,
+}
+
+impl Feed {
+    /// Begins to read after this message; 0 = with the last message of each subject. Also returns how many there are.
+    async fn open(&self, after: u64) -> Result<(u64, Ordered), async_nats::Error> {
+        let deliver_policy = match after {
+            0 => DeliverPolicy::LastPerSubject,
+            after => DeliverPolicy::ByStartSequence { start_sequence: after + 1 },
+        };
+        let config = OrderedConfig {
+            deliver_policy,
+            filter_subjects: subjects(self.leader.names()).to_vec(),
+            headers_only: true,
+            ..OrderedConfig::default()
+        };
+        let consumer = self.leader.stream.create_consumer(config).await?;
+        Ok((consumer.cached_info().num_pending, consumer.messages().await?))
+    }
+
+    /// Takes messages in until the consumer ends, or is of no more use.
+    async fn follow(&mut self, generation: u64, mut messages: Ordered) {
+        while let Some(Ok(message)) = messages.next().await {
+            let Ok((sequence, pending)) = message.info().map(|info| (info.stream_sequence, info.pending))
+            else {
+                return;
+            };
+            let Some(id) = self.leader.names().of_subject(&message.subject) else { continue };
+            let goes_on = if self.leader.names().is_title(&message.subject) {
+                let title = self.title(&id, sequence, &message).await;
+                self.shared.take(generation, sequence, pending, |projection| {
+                    let Title { born, title, node } = title?;
+                    let listed = projection.rename(&id, &born, &title)?;
+                    (node.as_ref() != Some(&self.shared.node)).then_some(ListEvent::Changed(listed))
+                })
+            } else {
+                let headers = message.message.headers.unwrap_or_default();
+                let node = label::node(label::id(&headers));
+                let is_own = node.as_ref() == Some(&self.shared.node);
+                let mut error = None;
+                let goes_on = self.shared.take(generation, sequence, pending, |projection| {
+                    let read = append(projection, &id, sequence, &headers, node);
+                    let event = read.unwrap_or_else(|unreadable| {
+                        error = Some(unreadable);
+                        projection.remove(&id);
+                        None
+                    });
+                    event.filter(|_| !is_own)
+                });
+                if let Some(error) = error {
+                    self.warn(&id, sequence, &error);
+                }
+                goes_on
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Reads a title. Earlier versions wrote it into the content alone.
+    async fn title(&self, id: &ConversationId, sequence: u64, message: &Message) -> Option<Title> {
+        let headers = message.headers.as_ref()?;
+        let node = label::node(label::id(headers));
+        if let Some((born, title)) = title::from_headers(headers) {
+            return Some(Title { born, title, node });
+        }
+        let entry = self.leader.at(sequence).await.ok()??;
+        let (born, title) = title::read(id, entry).ok()?;
+        Some(Title { born, title, node })
+    }
+
+    fn warn(&mut self, id: &ConversationId, sequence: u64, error: &Unreadable) {
+        if self.unreadable.is_multiple_of(LOGGED) {
+            let before = self.unreadable;
+            tracing::warn!(conversation = %id, append = sequence, %error, before, "a conversation is not listed");
+        }
+        self.unreadable += 1;
+    }
+}
+
+struct Title {
+    /// The first append of the conversation.
+    born: String,
+    title: String,
+    /// Who wrote it, if that is known.
+    node: Option<NodeId>,
+}
+
+fn append(
+    projection: &mut Projection,
+    id: &ConversationId,
+    version: u64,
+    headers: &HeaderMap,
+    owner: Option<NodeId>,
+) -> Result<Option<ListEvent>, Unreadable> {
+    let Brief { removes, wait } = Brief::read(headers)?;
+    if removes {
+        return Ok(projection.remove(id).then(|| ListEvent::Removed(id.clone())));
+    }
+    let (born, head) = (label::born(headers)?, label::head(headers)?);
+    let listed = projection.append(id, Append { version, born, owner, head, wait });
+    Ok(listed.map(ListEvent::Changed))
+}
