@@ -8,6 +8,7 @@ mod guard;
 mod memory;
 mod owner;
 mod page;
+mod retention;
 mod scope;
 mod window;
 
@@ -26,6 +27,7 @@ pub(crate) use guard::Guarded;
 pub use memory::MemoryJournal;
 pub use owner::{NodeId, Unsealed};
 pub use page::{ListCursor, Page};
+pub use retention::Retention;
 pub use scope::RequestScope;
 pub use window::{Room, Take, Window};
 
@@ -97,6 +99,16 @@ pub trait Journal: Send + Sync + 'static {
     /// # Errors
     /// When the storage fails; another call continues.
     async fn drop_ephemeral(&self, _idle_since: Millis) -> Result<usize, JournalError> {
+        Ok(0)
+    }
+
+    /// Deletes the events of sealed turns that need not be kept, and returns their number. History and the turns' figures
+    /// are kept, and so are the events of unsealed turns. A subscriber with an older cursor continues with the first
+    /// remaining event. Default: deletes none.
+    ///
+    /// # Errors
+    /// When the storage fails. What was deleted so far stays deleted; another call continues.
+    async fn drop_events(&self, _retention: Retention) -> Result<usize, JournalError> {
         Ok(0)
     }
 

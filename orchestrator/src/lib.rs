@@ -58,14 +58,14 @@ pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{
     Commit, Configured, Definition, Head, Journal, JournalError, ListCursor, MemoryJournal, NodeId, Page,
-    RequestScope, Room, Stored, StoredEvent, Take, TurnRecord, Unsealed, Version, Window,
+    RequestScope, Retention, Room, Stored, StoredEvent, Take, TurnRecord, Unsealed, Version, Window,
 };
 pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};
 pub use orchestrator::{Export, MAX_MESSAGE, Orchestrator, RetryTurn, SearchCursor, StartTurn, Started};
 pub use report::check as check_report;
 pub use reviewer::{ReviewRequest, Reviewer};
 pub use schedule::{Exponential, Patient};
-pub use state::{MemoryState, StateStore};
+pub use state::{MemoryState, StateStore, delete_documents};
 pub use status::StatusChange;
 pub use subscription::Subscription;
 pub use tool::{Invocation, Output, Policy, SourceState, Tool, ToolSource};

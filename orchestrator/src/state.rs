@@ -8,6 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use everturn_wire::ConversationId;
 
 use crate::JournalError;
 pub(crate) use saver::save_changes;
@@ -33,6 +34,35 @@ pub trait StateStore: Send + Sync {
     /// # Errors
     /// When the store fails; the document is then kept.
     async fn delete(&self, name: &str) -> Result<(), JournalError>;
+}
+
+/// A document of one conversation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Document {
+    RetrySettings,
+    AllowedTools,
+}
+
+impl Document {
+    /// Returns its name.
+    pub(crate) fn name_of(self, id: &ConversationId) -> String {
+        let name = match self {
+            Self::RetrySettings => "retry-settings",
+            Self::AllowedTools => "allowed-tools",
+        };
+        format!("conversation/{id}/{name}")
+    }
+}
+
+/// Deletes the documents of a conversation that is about to be removed.
+///
+/// # Errors
+/// When the store fails; some may be deleted.
+pub async fn delete_documents(state: &dyn StateStore, id: &ConversationId) -> Result<(), JournalError> {
+    for document in [Document::RetrySettings, Document::AllowedTools] {
+        state.delete(&document.name_of(id)).await?;
+    }
+    Ok(())
 }
 
 /// Maximum number of documents in a [`MemoryState`].

@@ -185,6 +185,12 @@ impl Config {
         data(flags, environment, file.server.data)?.context("conversations in memory end with their server")
     }
 
+    /// Returns only how to join the cluster that keeps conversations, if there is one.
+    pub(crate) fn cluster(flags: &Flags, environment: &Environment<'_>) -> Result<Option<Cluster>> {
+        let file = Self::read(Self::path(flags, environment).as_deref())?;
+        Cluster::resolve(flags, environment, file.cluster)
+    }
+
     /// Returns only the URL at which a server with this configuration can be reached from this machine.
     pub(crate) fn own_url(flags: &Flags, environment: &Environment<'_>) -> Result<String> {
         let listen = match given_listen(flags, environment) {

@@ -28,7 +28,7 @@ use anyhow::Result;
 use clap::Parser as _;
 
 use cli::{Cli, Command};
-use config::{Config, Environment, required_report};
+use config::{Environment, required_report};
 use private::Private;
 
 #[tokio::main]
@@ -81,7 +81,8 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
         Command::Conversations(args) => {
-            everturn_terminal::conversations(&args.action, &Config::data(&args.flags(), &environment)?).await
+            let source = storage::source(&args.flags(), &environment).await?;
+            everturn_terminal::conversations(&args.action, &source).await
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::{sync::Weak, time::Duration};
 
 use everturn_kernel::Millis;
-use everturn_orchestrator::Orchestrator;
-use everturn_store_sqlite::SqliteJournal;
+use everturn_orchestrator::{Journal, Orchestrator};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::config::Keep;
@@ -12,9 +11,9 @@ use crate::config::Keep;
 /// Interval between checks.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// Removes old events now and then every hour, as long as the journal is in use. The journal works in small steps,
-/// between which turns are saved.
-pub(crate) async fn run(journal: Weak<SqliteJournal>, keep: Keep, now: impl Fn() -> Millis) {
+/// Removes old events now and then every hour, as long as the journal is in use. A journal works in small steps, between
+/// which turns are saved. Servers that share a journal each do this: the second one finds nothing to remove.
+pub(crate) async fn run<J: Journal + ?Sized>(journal: Weak<J>, keep: Keep, now: impl Fn() -> Millis) {
     if keep.is_all() {
         return;
     }
@@ -23,7 +22,7 @@ pub(crate) async fn run(journal: Weak<SqliteJournal>, keep: Keep, now: impl Fn()
     loop {
         due.tick().await;
         let Some(journal) = journal.upgrade() else { return };
-        match journal.compact(keep.at(now())).await {
+        match journal.drop_events(keep.at(now())).await {
             Ok(0) => {}
             Ok(events) => tracing::info!(events, "removed the events of old turns"),
             // Try again in an hour.
@@ -57,7 +56,8 @@ mod tests {
     };
 
     use bytes::Bytes;
-    use everturn_orchestrator::{Commit, Cursor, Head, Journal as _, StoredEvent, Version};
+    use everturn_orchestrator::{Commit, Cursor, Head, StoredEvent, Version};
+    use everturn_store_sqlite::SqliteJournal;
     use everturn_wire::{ConversationId, ConversationStatus, TurnMetrics};
     use tokio::time::sleep;
 
@@ -66,7 +66,7 @@ mod tests {
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
     /// Returns a journal with one event, of a turn sealed at 0.
-    async fn journal(path: &std::path::Path, id: &ConversationId) -> Arc<SqliteJournal> {
+    async fn journal(path: &std::path::Path, id: &ConversationId) -> Arc<dyn Journal> {
         let end = Cursor::from_value(1);
         let head = Head {
             created_at: Millis(0),

@@ -56,7 +56,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let (app, sockets) = router::open(&orchestrator, &config, &capacity, metrics, address)?;
     servers.settled().await;
     let resumed = orchestrator.resume().await.context("cannot resume earlier turns")?;
-    if let Storage::File(journal) = storage {
+    if let Some(journal) = storage.journal() {
         let clock = SystemClock::default();
         tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
     }

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use everturn_orchestrator::{Builder, Cluster};
+use everturn_orchestrator::{Builder, Cluster, Journal};
 use everturn_store_nats::{NatsJournal, NatsState};
 use everturn_store_sqlite::SqliteJournal;
+use everturn_terminal::Source;
 
-use crate::{assembly, config::Config};
+use crate::{
+    assembly,
+    config::{Config, Environment, Flags},
+};
 
 /// Where conversations are kept.
 #[derive(Clone)]
@@ -26,6 +30,16 @@ pub(crate) struct Shared {
     journal: Arc<NatsJournal>,
     state: Arc<NatsState>,
     cluster: Cluster,
+}
+
+/// Returns where the conversations of a server with this configuration are, which need not run.
+pub(crate) async fn source(flags: &Flags, environment: &Environment<'_>) -> Result<Source> {
+    let Some(cluster) = Config::cluster(flags, environment)? else {
+        return Ok(Source::File(Config::data(flags, environment)?));
+    };
+    let journal = NatsJournal::connect(&cluster.options).await?;
+    let state = Arc::new(journal.state().await?);
+    Ok(Source::Shared(everturn_terminal::Shared { journal: Arc::new(journal), state }))
 }
 
 impl Storage {
@@ -50,6 +64,15 @@ impl Storage {
     /// Uses a file, or memory if there is none.
     pub(crate) fn of_file(journal: Option<Arc<SqliteJournal>>) -> Self {
         journal.map_or(Self::Memory, Self::File)
+    }
+
+    /// Returns the journal; `None` = in memory.
+    pub(crate) fn journal(self) -> Option<Arc<dyn Journal>> {
+        match self {
+            Self::Memory => None,
+            Self::File(journal) => Some(journal),
+            Self::Shared(shared) => Some(shared.journal),
+        }
     }
 
     /// Has the orchestrator keep its conversations here.

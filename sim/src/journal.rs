@@ -3,6 +3,7 @@
 mod append;
 mod index;
 mod read;
+mod retention;
 pub(crate) mod sample;
 
 use std::sync::Arc;
@@ -33,6 +34,9 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Journal>) {
     index::lists_conversations_page_by_page(&*make().await).await;
     index::renames_for_good(&*make().await).await;
     index::removes_all_of_a_conversation(&*make().await).await;
+    retention::drops_the_events_of_old_turns_only(&*make().await).await;
+    retention::counts_turns_in_each_conversation(&*make().await).await;
+    retention::keeps_what_follows_a_seal_in_one_append(&*make().await).await;
     index::lists_unsealed_turns_by_their_time(&*make().await).await;
     index::lists_no_turn_that_waits_for_a_person_alone(&*make().await).await;
 }

@@ -1,5 +1,7 @@
 //! Appending: one message, stored only at the expected version, and sent again until it is known whether it was stored.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use async_nats::HeaderMap;
 use bytes::Bytes;
 use everturn_orchestrator::{Commit, JournalError, Version};
@@ -7,16 +9,18 @@ use everturn_wire::ConversationId;
 
 use crate::{
     error::failed,
+    garbage::AFTER,
     journal::NatsJournal,
     label::{Label, Last, MAX_HEADERS},
-    leader::{Answer, Patience},
+    leader::{Answer, Leader, Patience},
     parts::{LARGE, PART, Parts},
     record,
 };
 
 /// What is to be stored: the same each time it is sent, but for the sequence that it must follow.
 pub(crate) struct Attempt<'j> {
-    journal: &'j NatsJournal,
+    leader: &'j Leader,
+    lost: &'j AtomicU64,
     id: &'j ConversationId,
     subject: String,
     expected: u64,
@@ -51,17 +55,14 @@ impl NatsJournal {
         if content.len() > self.max_append {
             return Err(JournalError::TooLarge { bytes, limit: self.max_append as u64 });
         }
-        let mut attempt = Attempt::new(self, id, expected.0, label, Bytes::new());
-        let room = self.leader.client.max_payload().saturating_sub(MAX_HEADERS);
-        if content.len() <= LARGE.min(room) {
-            attempt.content = content;
-        } else {
-            attempt.store_parts(&content, PART.min(room)).await?;
-        }
+        let subject = self.leader.names().appends(id);
+        let mut attempt = Attempt::new(&self.leader, &self.lost, id, subject, expected.0, label);
+        attempt.set_content(content, AFTER).await?;
         let stored = attempt.settle().await;
         let has_parts = attempt.label.parts.is_some();
         match stored {
             Ok(version) => {
+                self.bases.after(id, attempt.label.number);
                 self.cache.put(id, Last { version: version.0, label: attempt.label });
                 Ok(version)
             }
@@ -96,14 +97,14 @@ impl NatsJournal {
 
 impl<'j> Attempt<'j> {
     pub(crate) fn new(
-        journal: &'j NatsJournal,
+        leader: &'j Leader,
+        lost: &'j AtomicU64,
         id: &'j ConversationId,
+        subject: String,
         expected: u64,
         label: Label,
-        content: Bytes,
     ) -> Self {
-        let subject = journal.leader.names().appends(id);
-        Self { journal, id, subject, expected, label, content, extra: Vec::new() }
+        Self { leader, lost, id, subject, expected, label, content: Bytes::new(), extra: Vec::new() }
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: String) -> Self {
@@ -111,13 +112,32 @@ impl<'j> Attempt<'j> {
         self
     }
 
-    /// Stores the content in parts. They are not read until an append names them.
-    async fn store_parts(&mut self, content: &Bytes, size: usize) -> Result<(), JournalError> {
-        let leader = &self.journal.leader;
+    /// Sets the content, which is stored in parts first if it is large. They are not read until an append names them.
+    /// `after`: the header of parts in which garbage collection finds what the append must follow.
+    pub(crate) async fn set_content(
+        &mut self,
+        content: Bytes,
+        after: &'static str,
+    ) -> Result<(), JournalError> {
+        let room = self.leader.client.max_payload().saturating_sub(MAX_HEADERS);
+        if content.len() <= LARGE.min(room) {
+            self.content = content;
+            return Ok(());
+        }
+        self.store_parts(&content, PART.min(room), after).await
+    }
+
+    async fn store_parts(
+        &mut self,
+        content: &Bytes,
+        size: usize,
+        after: &'static str,
+    ) -> Result<(), JournalError> {
+        let leader = self.leader;
         for (part, start) in (0..content.len()).step_by(size).enumerate() {
             let subject = leader.names().part(self.id, &self.label.id, part);
             let mut headers = HeaderMap::new();
-            headers.insert(crate::garbage::AFTER, self.expected.to_string());
+            headers.insert(after, self.expected.to_string());
             let payload = content.slice(start..content.len().min(start + size));
             let stored = leader.store_anyhow(&subject, headers, payload).await;
             // Whatever happened to the part, the append was not written.
@@ -132,7 +152,7 @@ impl<'j> Attempt<'j> {
 
     /// Sends it until it is known whether it was stored.
     pub(crate) async fn settle(&self) -> Result<Version, JournalError> {
-        let leader = &self.journal.leader;
+        let leader = self.leader;
         let (mut patience, mut after, mut lost) = (leader.patience(), self.expected, false);
         loop {
             let what = match leader.store(&self.subject, self.headers(after)?, self.content.clone()).await {
@@ -142,7 +162,7 @@ impl<'j> Attempt<'j> {
                 Answer::Later(what) | Answer::Full(what) => what,
                 Answer::Lost(what) => {
                     lost = true;
-                    self.journal.count_lost();
+                    self.lost.fetch_add(1, Ordering::Relaxed);
                     what
                 }
                 Answer::TooLarge => {
@@ -195,7 +215,7 @@ impl<'j> Attempt<'j> {
     }
 
     async fn look_for_next(&self, patience: &mut Patience) -> Result<Found, JournalError> {
-        let leader = &self.journal.leader;
+        let leader = self.leader;
         loop {
             let next = leader.next_within(&self.subject, self.expected + 1, patience).await?;
             if let Some(next) = &next
@@ -216,7 +236,7 @@ impl<'j> Attempt<'j> {
     }
 
     async fn look_for_first(&self, patience: &mut Patience) -> Result<Found, JournalError> {
-        let Some(last) = self.journal.leader.last_within(&self.subject, patience).await? else {
+        let Some(last) = self.leader.last_within(&self.subject, patience).await? else {
             return Ok(Found::Nothing(0));
         };
         let last = last.last(self.id)?;
@@ -235,7 +255,7 @@ impl<'j> Attempt<'j> {
     /// Finds the sequence of a first append that others followed.
     async fn first(&self, patience: &mut Patience) -> Result<Found, JournalError> {
         let mut from = 1;
-        while let Some(entry) = self.journal.leader.next_within(&self.subject, from, patience).await? {
+        while let Some(entry) = self.leader.next_within(&self.subject, from, patience).await? {
             if entry.append_id() == self.label.id {
                 return Ok(Found::Mine(entry.sequence));
             }

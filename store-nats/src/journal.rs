@@ -1,20 +1,31 @@
 //! The journal in one stream.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, NodeId, Page, Stored, StoredEvent, Unsealed, Version,
-    Window, kernel::Millis,
+    Commit, Cursor, Head, Journal, JournalError, NodeId, Page, Retention, Stored, StoredEvent, Unsealed,
+    Version, Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use crate::{
-    ConnectError, Names, Options, cache::Cache, connect, garbage, index::Index, label, label::Last,
-    leader::Leader, record, walk,
+    ConnectError, Names, Options,
+    base::{Bases, last_append},
+    cache::Cache,
+    connect, garbage,
+    index::Index,
+    label,
+    label::Last,
+    leader::Leader,
+    record, walk,
 };
 
 /// A journal in one JetStream stream, which any number of processes may use at the same time.
@@ -25,11 +36,15 @@ pub struct NatsJournal {
     pub(crate) leader: Leader,
     pub(crate) cache: Cache,
     pub(crate) index: Arc<Index>,
+    pub(crate) bases: Bases,
+    /// The last appends of conversations that have no more events to drop.
+    pub(crate) dropped: Mutex<HashSet<u64>>,
     pub(crate) max_append: usize,
+    pub(crate) settled_after: Duration,
     /// This journal, in the ids of its appends.
     node: NodeId,
     appends: AtomicU64,
-    lost: AtomicU64,
+    pub(crate) lost: Arc<AtomicU64>,
     /// The sequence up to which parts of large appends are known to be named.
     pub(crate) swept: AtomicU64,
 }
@@ -41,16 +56,19 @@ impl NatsJournal {
     /// When the servers cannot be reached, refuse the credentials or are too old, or when the existing stream would lose
     /// data or lacks something. Then it is not changed.
     pub async fn connect(options: &Options) -> Result<Self, ConnectError> {
-        let leader = connect::connect(options).await?;
+        let (leader, lost) = (connect::connect(options).await?, Arc::<AtomicU64>::default());
         let node = NodeId(uuid::Uuid::new_v4().simple().to_string());
         Ok(Self {
+            bases: Bases::new(leader.clone(), lost.clone()),
             index: Arc::new(Index::new(leader.clone(), node.clone())),
+            dropped: Mutex::default(),
             leader,
             cache: Cache::default(),
             max_append: options.max_append,
+            settled_after: options.settled_after,
             node,
             appends: AtomicU64::default(),
-            lost: AtomicU64::default(),
+            lost,
             swept: AtomicU64::default(),
         })
     }
@@ -75,17 +93,22 @@ impl NatsJournal {
     ///
     /// # Errors
     /// When the storage fails; another call continues.
-    pub async fn sweep(&self, age: std::time::Duration) -> Result<usize, JournalError> {
+    pub async fn sweep(&self, age: Duration) -> Result<usize, JournalError> {
         garbage::sweep(self, age).await
+    }
+
+    /// Saves what reading a conversation needs, so that it takes fewer requests. The writer does this now and then in the
+    /// background.
+    ///
+    /// # Errors
+    /// When the storage fails or the conversation is damaged.
+    pub async fn save_bases(&self, id: &ConversationId) -> Result<(), JournalError> {
+        self.bases.extend(id, None).await.map(drop)
     }
 
     /// Returns how many times the answer to an append was lost, so that the stream had to show whether it was stored.
     pub fn lost_answers(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn count_lost(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns a new append's id.
@@ -95,9 +118,7 @@ impl NatsJournal {
 
     /// Returns the last append of a conversation; `None` if it does not exist. Costs a request.
     pub(crate) async fn last(&self, id: &ConversationId) -> Result<Option<Last>, JournalError> {
-        let entry = self.leader.last(&self.leader.names().appends(id)).await?;
-        let last = entry.map(|entry| entry.last(id)).transpose()?;
-        Ok(last.filter(|last| !last.label.removes()))
+        last_append(&self.leader, id).await
     }
 
     /// Costs three requests, and one for each part of a large append.
@@ -170,6 +191,10 @@ impl Journal for NatsJournal {
 
     async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         self.remove_ephemeral(idle_since).await
+    }
+
+    async fn drop_events(&self, retention: Retention) -> Result<usize, JournalError> {
+        self.drop_old_events(retention).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {

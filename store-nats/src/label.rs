@@ -15,17 +15,17 @@ pub(crate) const FORMAT: u32 = 1;
 /// Maximum length of the headers, in bytes. The server accepts 64 KiB.
 pub(crate) const MAX_HEADERS: usize = 48 << 10;
 
-const VERSION: &str = "Ev-V";
-const ID: &str = "Ev-Id";
-const BORN: &str = "Ev-Born";
+pub(crate) const VERSION: &str = "Ev-V";
+pub(crate) const ID: &str = "Ev-Id";
+pub(crate) const BORN: &str = "Ev-Born";
 const NUMBER: &str = "Ev-Number";
 const HEAD: &str = "Ev-Head";
 const TURN: &str = "Ev-Turn";
 const WAKE: &str = "Ev-Wake";
 const SEQ: &str = "Ev-Seq";
-const END: &str = "Ev-End";
+pub(crate) const END: &str = "Ev-End";
 const MARKS: &str = "Ev-Marks";
-const SEALED: &str = "Ev-Sealed";
+pub(crate) const SEALED: &str = "Ev-Sealed";
 const PARTS: &str = "Ev-Parts";
 
 /// What the headers of an append say.
@@ -201,7 +201,7 @@ impl Brief {
 
 impl Last {
     /// Returns the pointers of the next append.
-    fn marks(&self) -> Marks {
+    pub(crate) fn marks(&self) -> Marks {
         let Label { number, reach, .. } = self.label;
         self.label.marks.with(Mark { number, version: self.version, reach })
     }
@@ -243,11 +243,11 @@ pub(crate) fn born(headers: &HeaderMap) -> Result<&str, Unreadable> {
     text(headers, BORN)
 }
 
-fn text<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<&'h str, Unreadable> {
+pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<&'h str, Unreadable> {
     headers.get(name).map(HeaderValue::as_str).ok_or(Unreadable::Header(name))
 }
 
-fn number(headers: &HeaderMap, name: &'static str) -> Result<u64, Unreadable> {
+pub(crate) fn number(headers: &HeaderMap, name: &'static str) -> Result<u64, Unreadable> {
     text(headers, name)?.parse().map_err(|_| Unreadable::Header(name))
 }
 

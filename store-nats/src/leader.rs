@@ -6,6 +6,7 @@ use async_nats::{
     Client, HeaderMap, Request, RequestErrorKind,
     jetstream::{
         self,
+        message::StreamMessage,
         stream::{RawMessageBuilder, RawMessageErrorKind, Stream, WithHeaders},
     },
 };
@@ -217,11 +218,23 @@ impl Leader {
         }
     }
 
-    async fn get(
+    /// Returns when the message with this sequence was stored, by the clock of the server.
+    pub(crate) async fn stored_at(&self, sequence: u64) -> Result<Option<SystemTime>, JournalError> {
+        let stored: Option<StoredAt> =
+            self.get(|messages| messages.sequence(sequence), &mut self.patience()).await?;
+        Ok(stored.map(|stored| stored.0))
+    }
+
+    /// Deletes a message, if that succeeds at once.
+    pub(crate) async fn delete(&self, sequence: u64) {
+        let _ = self.stream.delete_message(sequence).await;
+    }
+
+    async fn get<T: From<StreamMessage>>(
         &self,
         ask: impl Fn(RawMessages) -> RawMessages,
         patience: &mut Patience,
-    ) -> Result<Option<Entry>, JournalError> {
+    ) -> Result<Option<T>, JournalError> {
         loop {
             let what = match ask(self.stream.raw_message_builder()).send().await {
                 Ok(message) => return Ok(Some(message.into())),
@@ -276,6 +289,15 @@ impl Patience {
             self.pause = LONGEST_PAUSE.min(self.pause * 2);
         }
         is_left
+    }
+}
+
+/// When a message was stored.
+struct StoredAt(SystemTime);
+
+impl From<StreamMessage> for StoredAt {
+    fn from(message: StreamMessage) -> Self {
+        Self(message.time.into())
     }
 }
 

@@ -8,10 +8,11 @@
 //! What is acknowledged is as durable as the servers are configured: JetStream flushes to disk every two minutes unless
 //! its `sync_interval` is `always`.
 //!
-//! This crate does *not* decide who drives a turn, never removes history by age, and knows
-//! nothing of turns beyond their saved form.
+//! This crate does *not* decide who drives a turn or how long events are kept, and knows nothing of turns beyond their
+//! saved form.
 
 mod append;
+mod base;
 mod batch;
 mod cache;
 mod cluster;
@@ -30,10 +31,12 @@ mod parts;
 mod read;
 mod record;
 mod remove;
+mod retention;
 mod server;
 mod state;
 mod stream;
 mod title;
+mod view;
 mod walk;
 
 pub use error::ConnectError;

@@ -4,10 +4,12 @@
 //! one by one: 15 points to 14, 12 and 8. That is at most one pointer per bit, and the way to any append takes at most as
 //! many steps.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+
+use serde::{Deserialize, Serialize};
 
 /// How far a conversation reaches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reach {
     /// The `seq` of the last chunk.
     pub(crate) seq: u64,
@@ -16,7 +18,7 @@ pub(crate) struct Reach {
 }
 
 /// A pointer to an append. The default points before the first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     /// The number of the append in its conversation, from 1.
     pub(crate) number: u64,
@@ -45,24 +47,39 @@ impl Marks {
         (before.copied().unwrap_or_default(), self.0.get(at).copied())
     }
 
+    /// Returns the pointer to the append before; the default if there is none.
+    pub(crate) fn before(&self) -> Mark {
+        self.0.last().copied().unwrap_or_default()
+    }
+
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
-        for Mark { number, version, reach } in &self.0 {
+        for mark in &self.0 {
             let separator = if text.is_empty() { "" } else { " " };
             // Writing to a string cannot fail.
-            let _ = write!(text, "{separator}{number}:{version}:{}:{}", reach.seq, reach.end);
+            let _ = write!(text, "{separator}{mark}");
         }
         text
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mark = |word: &str| {
-            let numbers: Vec<u64> =
-                word.split(':').map(|number| number.parse().ok()).collect::<Option<_>>()?;
-            let [number, version, seq, end] = numbers[..] else { return None };
-            Some(Mark { number, version, reach: Reach { seq, end } })
-        };
-        text.split_whitespace().map(mark).collect::<Option<_>>().map(Self)
+        text.split_whitespace().map(Mark::parse).collect::<Option<_>>().map(Self)
+    }
+}
+
+impl Mark {
+    /// Reads what formatting wrote.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let numbers: Vec<u64> = text.split(':').map(|number| number.parse().ok()).collect::<Option<_>>()?;
+        let [number, version, seq, end] = numbers[..] else { return None };
+        Some(Self { number, version, reach: Reach { seq, end } })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, version, reach } = self;
+        write!(f, "{number}:{version}:{}:{}", reach.seq, reach.end)
     }
 }
 

@@ -82,6 +82,17 @@ impl Names {
         format!("{}.b.*.*.*", self.prefix)
     }
 
+    /// Returns the subject of a conversation's bases. It looks like one of parts, so that streams of earlier versions have
+    /// it, and removing a conversation removes it.
+    pub(crate) fn bases(&self, id: &ConversationId) -> String {
+        format!("{}.b.{}.base.log", self.prefix, token(id))
+    }
+
+    /// Returns the subject that tells which of a conversation's events were dropped.
+    pub(crate) fn floor(&self, id: &ConversationId) -> String {
+        format!("{}.b.{}.base.floor", self.prefix, token(id))
+    }
+
     /// Returns the conversation and the append that a part's subject names.
     pub(crate) fn of_part(&self, subject: &str) -> Option<(ConversationId, String)> {
         let rest = subject.strip_prefix(&self.prefix)?.strip_prefix(".b.")?;

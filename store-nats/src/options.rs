@@ -25,6 +25,9 @@ pub struct Options {
     pub give_up_after: Duration,
     /// Maximum size of an append, in bytes.
     pub max_append: usize,
+    /// Age from which appends are deleted if their events were dropped. Must be far longer than `give_up_after`: then no
+    /// writer is still asking whether its append was stored.
+    pub settled_after: Duration,
 }
 
 /// How the client identifies itself. Formatting it shows no secret.
@@ -74,6 +77,7 @@ impl Options {
             answer_within: Duration::from_secs(2),
             give_up_after: Duration::from_secs(10),
             max_append: 320 << 20,
+            settled_after: Duration::from_secs(10 * 60),
         }
     }
 }
@@ -93,6 +97,7 @@ impl fmt::Debug for Options {
             .field("answer_within", &self.answer_within)
             .field("give_up_after", &self.give_up_after)
             .field("max_append", &self.max_append)
+            .field("settled_after", &self.settled_after)
             .finish()
     }
 }

@@ -60,7 +60,8 @@ impl Parts {
     }
 }
 
-fn hash(content: &[u8]) -> String {
+/// Returns the hash of content.
+pub(crate) fn hash(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -5,23 +5,50 @@ use std::{collections::VecDeque, io, sync::Arc};
 use everturn_orchestrator::{Cursor, JournalError, Room, StoredEvent, Take, Window};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
-use crate::{error::damaged, journal::NatsJournal, label::Last, record, walk::Walk};
+use crate::{
+    base::{self, Base, Floor},
+    error::damaged,
+    journal::NatsJournal,
+    leader::Leader,
+    marks::Mark,
+    record,
+    view::View,
+    walk::Walk,
+};
 
 /// Number of chunks that are read first from the end of a window whose length is given in bytes.
 const CHUNKS: u64 = 64;
 
+/// Number of bases that are read at first: each has the chunks of many appends.
+const BASES: usize = 2;
+
 impl NatsJournal {
-    /// Costs a request for the last append, a few to find the first, and one for 256 appends. Appends are read whole, with
-    /// their events.
+    /// Costs a request for the last append, one for the last base, a few to find the first of either, and one for 256
+    /// bases or appends. Appends that no base covers are read whole, with their events.
     pub(crate) async fn read_chunks(
         &self,
         id: &ConversationId,
         window: Window,
     ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
-        let Some(last) = self.last(id).await? else { return Ok(Vec::new()) };
+        let mut view = View::of(&self.leader, id).await?;
+        while let Some(now) = view {
+            match self.window(id, &now, window).await {
+                Ok(chunks) => return Ok(chunks),
+                Err(error) => view = now.renewed(&self.leader, id, error).await?,
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn window(
+        &self,
+        id: &ConversationId,
+        view: &View<Base>,
+        window: Window,
+    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
         let since = window.since_seq.unwrap_or(0);
         let end = window.before_seq.map_or(u64::MAX, |before| before.saturating_sub(1));
-        let end = end.min(last.label.reach.seq);
+        let end = end.min(view.last.label.reach.seq);
         let limit = window.limit.unwrap_or(usize::MAX);
         if limit == 0 || since >= end {
             return Ok(Vec::new());
@@ -32,17 +59,14 @@ impl NatsJournal {
         match window.take {
             Take::Oldest => {
                 let mut chunks = Vec::new();
-                let mut walk = Walk::after(&self.leader, id, &last, |reach| reach.seq <= since).await?;
-                let mut is_full = false;
-                while !is_full && let Some((entry, label)) = walk.next().await? {
-                    let found = self.chunks_of(id, &entry, &label).await?;
-                    for chunk in found.into_iter().filter(|chunk| since < chunk.seq && chunk.seq <= end) {
-                        is_full = is_full || chunks.len() == limit || !fits(&chunk);
-                        if !is_full {
-                            chunks.push(chunk);
+                let mut history = History::between(&self.leader, id, view, since, end);
+                while let Some(found) = history.next().await? {
+                    for chunk in found {
+                        if chunks.len() == limit || !fits(&chunk) {
+                            return Ok(chunks);
                         }
+                        chunks.push(chunk);
                     }
-                    is_full = is_full || label.reach.seq >= end;
                 }
                 Ok(chunks)
             }
@@ -54,7 +78,12 @@ impl NatsJournal {
                 // Blocks of chunks, from the newest to the oldest.
                 while since < end && chunks.len() < limit {
                     let from = since.max(end.saturating_sub(length));
-                    for chunk in self.block(id, &last, from, end).await?.into_iter().rev() {
+                    let mut block = Vec::new();
+                    let mut history = History::between(&self.leader, id, view, from, end);
+                    while let Some(found) = history.next().await? {
+                        block.extend(found);
+                    }
+                    for chunk in block.into_iter().rev() {
                         if chunks.len() == limit || !fits(&chunk) {
                             return Ok(chunks.into());
                         }
@@ -67,48 +96,36 @@ impl NatsJournal {
         }
     }
 
-    /// Returns the chunks with `since < seq <= end`.
-    async fn block(
-        &self,
-        id: &ConversationId,
-        last: &Last,
-        since: u64,
-        end: u64,
-    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
-        let mut chunks = Vec::new();
-        let mut walk = Walk::after(&self.leader, id, last, |reach| reach.seq <= since).await?;
-        while let Some((entry, label)) = walk.next().await? {
-            let found = self.chunks_of(id, &entry, &label).await?;
-            chunks.extend(found.into_iter().filter(|chunk| since < chunk.seq && chunk.seq <= end));
-            if label.reach.seq >= end {
-                break;
-            }
-        }
-        Ok(chunks)
-    }
-
-    async fn chunks_of(
-        &self,
-        id: &ConversationId,
-        entry: &crate::entry::Entry,
-        label: &crate::label::Label,
-    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
-        let content = entry.content(&self.leader, id, label).await?;
-        record::chunks(&content).map_err(|error| entry.unreadable(id, &error))
-    }
-
-    /// Costs as much as reading chunks.
+    /// Costs as much as reading chunks without bases.
     pub(crate) async fn read_events(
         &self,
         id: &ConversationId,
         after: Cursor,
         limit: usize,
     ) -> Result<Vec<StoredEvent>, JournalError> {
-        let (mut events, last) = (Vec::new(), self.last(id).await?);
-        let Some(last) = last.filter(|last| limit > 0 && last.label.reach.end > after.value()) else {
+        let mut view = View::of(&self.leader, id).await?;
+        while let Some(now) = view {
+            match self.events_after(id, &now, after, limit).await {
+                Ok(events) => return Ok(events),
+                Err(error) => view = now.renewed(&self.leader, id, error).await?,
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn events_after(
+        &self,
+        id: &ConversationId,
+        view: &View<Floor>,
+        after: Cursor,
+        limit: usize,
+    ) -> Result<Vec<StoredEvent>, JournalError> {
+        let mut events = Vec::new();
+        let after = view.ground.as_ref().map_or(after, |floor| after.max(Cursor::from_value(floor.end)));
+        if limit == 0 || view.last.label.reach.end <= after.value() {
             return Ok(events);
-        };
-        let walk = Walk::after(&self.leader, id, &last, |reach| reach.end <= after.value()).await?;
+        }
+        let walk = view.walk(&self.leader, id).skip(|reach| reach.end <= after.value()).await?;
         // Most appends have an event.
         let mut walk = walk.few(limit.saturating_add(8));
         while events.len() < limit
@@ -125,24 +142,104 @@ impl NatsJournal {
         Ok(events)
     }
 
-    /// Costs a request for each sealed turn.
+    /// Costs as much as reading all bases, and a request for each turn that was sealed after them.
     pub(crate) async fn read_metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
-        let Some(last) = self.last(id).await? else { return Ok(Vec::new()) };
-        let (mut figures, mut version) = (Vec::new(), last.sealed_at());
-        while version > 0 {
-            let Some(entry) = self.leader.at(version).await? else {
-                // Removed meanwhile, or damaged.
-                let is_there = self.last(id).await?.is_some_and(|now| now.label.born == last.label.born);
-                let what = format!("the append with version {version} is missing");
-                return if is_there { Err(damaged(id, &what)) } else { Ok(Vec::new()) };
-            };
+        let mut view = View::of(&self.leader, id).await?;
+        while let Some(now) = view {
+            match self.figures(id, &now).await {
+                Ok(figures) => return Ok(figures),
+                Err(error) => view = now.renewed(&self.leader, id, error).await?,
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn figures(
+        &self,
+        id: &ConversationId,
+        view: &View<Base>,
+    ) -> Result<Vec<TurnMetrics>, JournalError> {
+        let (mut newest, mut version) = (Vec::new(), view.last.sealed_at());
+        while version > view.at().version {
+            let missing = || damaged(id, &format!("the append with version {version} is missing"));
+            let entry = self.leader.at(version).await?.ok_or_else(missing)?;
             let label = entry.label(id)?;
             let content = entry.content(&self.leader, id, &label).await?;
-            figures.push(record::sealed(&content).map_err(|error| entry.unreadable(id, &error))?);
+            newest.push(record::sealed(&content).map_err(|error| entry.unreadable(id, &error))?);
             version = label.sealed_at;
         }
-        figures.reverse();
+        let mut figures = Vec::new();
+        if let Some(base) = &view.ground {
+            let bases = self.leader.names().bases(id);
+            let mut walk = Walk::from(&self.leader, id, bases, &base.last, Mark::default());
+            while let Some((entry, label)) = walk.next().await? {
+                let seals = base::content(&self.leader, id, &entry, &label).await?.seals;
+                let known = seals.into_iter().filter(|seal| seal.version <= view.last.version);
+                figures.extend(known.map(|seal| seal.figures));
+            }
+        }
+        figures.extend(newest.into_iter().rev());
         Ok(figures)
+    }
+}
+
+/// A part of a conversation's history: read from bases, then from the appends that no base covers.
+struct History<'h> {
+    leader: &'h Leader,
+    id: &'h ConversationId,
+    view: &'h View<Base>,
+    /// The `seq` of the last chunk that was read or is not wanted.
+    since: u64,
+    end: u64,
+    bases: Option<Walk<'h>>,
+    appends: Option<Walk<'h>>,
+}
+
+impl<'h> History<'h> {
+    /// The chunks with `since < seq <= end`.
+    fn between(
+        leader: &'h Leader,
+        id: &'h ConversationId,
+        view: &'h View<Base>,
+        since: u64,
+        end: u64,
+    ) -> Self {
+        Self { leader, id, view, since, end, bases: None, appends: None }
+    }
+
+    /// Returns the next chunks, if there are more. They may be none.
+    async fn next(&mut self) -> Result<Option<Vec<Arc<StoredChunk>>>, JournalError> {
+        if self.since >= self.end {
+            return Ok(None);
+        }
+        let since = self.since;
+        let base = self.view.ground.as_ref().filter(|base| base.covers.reach.seq > since);
+        let (chunks, reach) = if let Some(base) = base {
+            if self.bases.is_none() {
+                let bases = self.leader.names().bases(self.id);
+                let walk = Walk::from(self.leader, self.id, bases, &base.last, Mark::default());
+                let walk = walk.skip(|reach| reach.seq <= since).await?;
+                self.bases =
+                    Some(if self.end == self.view.last.label.reach.seq { walk } else { walk.few(BASES) });
+            }
+            let Some(walk) = &mut self.bases else { return Ok(None) };
+            let Some((entry, label)) = walk.next().await? else { return Ok(None) };
+            (base::content(self.leader, self.id, &entry, &label).await?.chunks, label.reach)
+        } else {
+            if self.appends.is_none() {
+                let walk = self.view.walk(self.leader, self.id);
+                self.appends = Some(walk.skip(|reach| reach.seq <= since).await?);
+            }
+            let Some(walk) = &mut self.appends else { return Ok(None) };
+            let Some((entry, label)) = walk.next().await? else { return Ok(None) };
+            let content = entry.content(self.leader, self.id, &label).await?;
+            let chunks = record::chunks(&content).map_err(|error| entry.unreadable(self.id, &error))?;
+            (chunks, label.reach)
+        };
+        let wanted = |chunk: &Arc<StoredChunk>| self.since < chunk.seq && chunk.seq <= self.end;
+        let chunks = chunks.into_iter().filter(wanted).collect();
+        self.since = self.since.max(reach.seq);
+        Ok(Some(chunks))
     }
 }
 

@@ -149,6 +149,40 @@ pub(crate) fn events(content: &Bytes) -> Result<Vec<StoredEvent>, Unreadable> {
     only.events.into_iter().map(event).collect::<Option<_>>().ok_or(Unreadable::Short)
 }
 
+/// What a base keeps of the content of an append.
+#[derive(Debug)]
+pub(crate) struct Digest {
+    pub(crate) chunks: Vec<Arc<StoredChunk>>,
+    pub(crate) sealed: Option<TurnMetrics>,
+    /// The number of its events.
+    pub(crate) events: u64,
+    /// The number of those that belong to the sealed turn.
+    pub(crate) sealed_events: u64,
+    /// Where the last of those ends.
+    pub(crate) sealed_end: Option<u64>,
+}
+
+/// Returns what a base keeps of the content of an append.
+pub(crate) fn digest(content: &[u8]) -> Result<Digest, Unreadable> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Only {
+        #[serde(default)]
+        events: Vec<Place>,
+        sealed: Option<TurnMetrics>,
+        sealed_events: Option<usize>,
+    }
+    let Only { events, sealed, sealed_events } = first_line::<Only>(content)?.0;
+    let of_sealed = events.get(..sealed_events.unwrap_or_default()).ok_or(Unreadable::Short)?;
+    Ok(Digest {
+        chunks: chunks(content)?,
+        sealed,
+        events: events.len() as u64,
+        sealed_events: of_sealed.len() as u64,
+        sealed_end: of_sealed.last().map(|place| place.1),
+    })
+}
+
 /// Returns the commit with this content. `head` and `wait` are in its headers.
 pub(crate) fn commit(content: &Bytes, head: Head, wait: Option<Wait>) -> Result<Commit, Unreadable> {
     #[derive(Deserialize)]
@@ -208,7 +242,7 @@ pub(crate) fn sealed(content: &[u8]) -> Result<TurnMetrics, Unreadable> {
 }
 
 /// Reads the first line, and returns where the bytes of the events begin.
-fn first_line<T: DeserializeOwned>(content: &[u8]) -> Result<(T, usize), Unreadable> {
+pub(crate) fn first_line<T: DeserializeOwned>(content: &[u8]) -> Result<(T, usize), Unreadable> {
     // Compact JSON has no line feed.
     let at = content.iter().position(|byte| *byte == b'\n').ok_or(Unreadable::Short)?;
     let mut json = Deserializer::from_slice(&content[..at]);

@@ -54,7 +54,8 @@ impl NatsJournal {
     /// Removes a conversation if this is still its last append.
     async fn remove_at(&self, id: &ConversationId, last: &Last) -> Result<(), JournalError> {
         let label = Label::removal(self.next_append(), last);
-        let attempt = Attempt::new(self, id, last.version, label, bytes::Bytes::new());
+        let subject = self.leader.names().appends(id);
+        let attempt = Attempt::new(&self.leader, &self.lost, id, subject, last.version, label);
         let mark = attempt.header(TTL, format!("{}s", MARK.as_secs())).settle().await?;
         self.cache.forget(id);
         let names = self.leader.names();

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, Page, Stored, StoredEvent, Unsealed, Version, Window,
-    kernel::Millis,
+    Commit, Cursor, Head, Journal, JournalError, Page, Retention, Stored, StoredEvent, Unsealed, Version,
+    Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, OpenFlags};
@@ -203,6 +203,10 @@ impl Journal for SqliteJournal {
 
     async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         self.remove_ephemeral(idle_since).await
+    }
+
+    async fn drop_events(&self, retention: Retention) -> Result<usize, JournalError> {
+        self.drop_old_events(retention).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {

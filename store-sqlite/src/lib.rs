@@ -25,4 +25,3 @@ pub use archive::SqliteArchive;
 pub use error::OpenError;
 pub use journal::{FileLimits, SqliteJournal};
 pub use lock::files;
-pub use retention::Retention;

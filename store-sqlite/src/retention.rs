@@ -1,6 +1,6 @@
 //! Deletes the events of old turns, and entire conversations.
 
-use everturn_orchestrator::{JournalError, kernel::Millis};
+use everturn_orchestrator::{JournalError, Retention, kernel::Millis};
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -14,28 +14,13 @@ use crate::{
 const CONVERSATIONS: i64 = 64;
 const EVENTS: usize = 4096;
 
-/// Which sealed turns keep their events. A turn's events are deleted if either condition applies; the default keeps
-/// all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Retention {
-    /// Delete the events of turns sealed before this moment.
-    pub sealed_before: Option<Millis>,
-    /// Keep events only for the newest N turns of each conversation.
-    pub newest_turns: Option<u32>,
-}
-
 impl SqliteJournal {
-    /// Deletes events of sealed turns and returns their number. History and the turns' figures are kept, and so are the
-    /// events of unsealed turns; a subscriber with an older cursor continues with the first remaining event. The file
-    /// does not shrink, but the space is reused.
-    ///
-    /// # Errors
-    /// When the storage fails. What was deleted so far stays deleted; calling it again continues.
-    pub async fn compact(&self, retention: Retention) -> Result<usize, JournalError> {
+    /// Deletes events of sealed turns. The file does not shrink, but the space is reused.
+    pub(crate) async fn drop_old_events(&self, retention: Retention) -> Result<usize, JournalError> {
         let (mut dropped, mut next) = (0, Some(0));
         while let Some(after) = next {
             let part;
-            (part, next) = self.alone(move |connection| compact(connection, retention, after)).await?;
+            (part, next) = self.alone(move |connection| drop_some(connection, retention, after)).await?;
             dropped += part;
         }
         Ok(dropped)
@@ -86,9 +71,9 @@ fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::
     Ok(ids.len())
 }
 
-/// Compacts one batch of the conversations after the key `after`. Returns the number of deleted events, and the last
+/// Visits one batch of the conversations after the key `after`. Returns the number of deleted events, and the last
 /// finished key unless all conversations are done.
-fn compact(
+fn drop_some(
     connection: &mut Connection,
     retention: Retention,
     after: i64,

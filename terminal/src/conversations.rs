@@ -1,5 +1,6 @@
-//! `everturn conversations`: the conversations in a server's file.
+//! `everturn conversations`: the conversations in a server's file, or of servers that share them.
 
+mod archive;
 mod delete;
 mod export;
 mod list;
@@ -7,27 +8,56 @@ mod pending;
 pub(crate) mod selection;
 mod show;
 
-use std::{fs, io::ErrorKind, path::Path, process::ExitCode};
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use anyhow::{Result, bail};
 use everturn_console::printer::{self, Printer};
-use everturn_store_sqlite::SqliteArchive;
+use everturn_orchestrator::{Journal, StateStore};
 
 use crate::{args::Conversations, calendar::Calendar};
+use archive::Archive;
 
-/// Performs an action on the conversations of a file.
+/// Where conversations are kept.
+#[derive(Clone)]
+pub enum Source {
+    /// In a file.
+    File(PathBuf),
+    /// In a journal that servers share. They may be running.
+    Shared(Shared),
+}
+
+/// A journal that servers share.
+#[derive(Clone)]
+pub struct Shared {
+    /// The journal.
+    pub journal: Arc<dyn Journal>,
+    /// The documents beside it.
+    pub state: Arc<dyn StateStore>,
+}
+
+/// Performs an action on conversations.
 ///
 /// # Errors
-/// When the file cannot be read, or has no such conversation.
-pub async fn run(action: &Conversations, path: &Path) -> Result<ExitCode> {
-    look_at(path)?;
+/// When they cannot be read, or there is no such conversation.
+pub async fn run(action: &Conversations, source: &Source) -> Result<ExitCode> {
     let done = match action {
-        Conversations::List { json } => list::run(&archive(path)?, *json, &mut Printer::of_stdout()),
-        Conversations::Show { id, full } => {
-            show::run(&archive(path)?, id, *full, &Calendar::of_process(), &mut Printer::of_stdout())
+        Conversations::List { json } => {
+            list::run(&Archive::open(source)?, *json, &mut Printer::of_stdout()).await
         }
-        Conversations::Export { ids, output } => export::run(&archive(path)?, ids, output.as_deref()),
-        Conversations::Delete { ids, yes } => return delete::run(path, ids, *yes).await,
+        Conversations::Show { id, full } => {
+            let calendar = Calendar::of_process();
+            show::run(&Archive::open(source)?, id, *full, &calendar, &mut Printer::of_stdout()).await
+        }
+        Conversations::Export { ids, output } => {
+            export::run(&Archive::open(source)?, ids, output.as_deref()).await
+        }
+        Conversations::Delete { ids, yes } => return delete::run(source, ids, *yes).await,
     };
     printer::unless_closed(done)
 }
@@ -50,8 +80,4 @@ fn look_at(path: &Path) -> Result<()> {
         // Other errors are reported when the file is opened.
         _ => Ok(()),
     }
-}
-
-fn archive(path: &Path) -> Result<SqliteArchive> {
-    Ok(SqliteArchive::open(path)?)
 }

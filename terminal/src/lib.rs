@@ -17,7 +17,7 @@ mod tools;
 
 pub use args::{Approvals, Chat, Conversations, Running};
 pub use chat::{Host, Kept, Private, Resume, run as chat, run_once};
-pub use conversations::run as conversations;
+pub use conversations::{Shared, Source, run as conversations};
 pub use health::run as health;
 pub use targets::run as targets;
 pub use tools::{run as tools, state as source_state};

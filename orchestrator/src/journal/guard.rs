@@ -7,7 +7,9 @@ use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use futures_util::FutureExt as _;
 
-use super::{Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, Unsealed, Version, Window};
+use super::{
+    Commit, Head, Journal, JournalError, Page, Retention, Stored, StoredEvent, Unsealed, Version, Window,
+};
 use crate::{cursor::Cursor, panic::panic_text};
 
 /// A journal whose panics become errors: it may be anyone's, and the timer and every session depend on it.
@@ -69,6 +71,10 @@ impl Journal for Guarded {
 
     async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         guard(async { self.0.drop_ephemeral(idle_since).await }).await
+    }
+
+    async fn drop_events(&self, retention: Retention) -> Result<usize, JournalError> {
+        guard(async { self.0.drop_events(retention).await }).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {

@@ -12,7 +12,8 @@ use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use super::{
-    Commit, Head, Journal, JournalError, Page, Stored, StoredEvent, TurnRecord, Unsealed, Version, Window,
+    Commit, Head, Journal, JournalError, Page, Retention, Stored, StoredEvent, TurnRecord, Unsealed, Version,
+    Window,
 };
 use crate::Cursor;
 use events::Events;
@@ -32,7 +33,15 @@ struct Record {
     turn: Option<Box<TurnRecord>>,
     chunks: Vec<Arc<StoredChunk>>,
     events: Events,
-    metrics: Vec<TurnMetrics>,
+    sealed: Vec<SealedTurn>,
+}
+
+#[derive(Debug)]
+struct SealedTurn {
+    figures: TurnMetrics,
+    at: Millis,
+    /// Where its last event ends.
+    end: Cursor,
 }
 
 impl MemoryJournal {
@@ -73,10 +82,13 @@ impl Journal for MemoryJournal {
         if let Some(known) = record.head.take().filter(|known| !known.title.is_empty()) {
             head.title = known.title;
         }
-        record.head = Some(head);
         record.turn = turn;
         record.chunks.extend(chunks);
-        record.metrics.extend(sealed.map(|figures| *figures));
+        if let Some(figures) = sealed {
+            let end = events.last().map_or_else(|| record.events.end(), |event| event.end);
+            record.sealed.push(SealedTurn { figures: *figures, at: head.last_activity_at, end });
+        }
+        record.head = Some(head);
         events.extend(next_events);
         record.events.extend(&events);
         record.version = Version(expected.0 + 1);
@@ -108,7 +120,7 @@ impl Journal for MemoryJournal {
     }
 
     async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
-        Ok(self.read(id, |record| record.metrics.clone()))
+        Ok(self.read(id, |record| record.sealed.iter().map(|turn| turn.figures.clone()).collect()))
     }
 
     async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
@@ -143,6 +155,17 @@ impl Journal for MemoryJournal {
         };
         conversations.retain(|id, record| !(id.is_ephemeral() && is_idle(record)));
         Ok(before - conversations.len())
+    }
+
+    async fn drop_events(&self, retention: Retention) -> Result<usize, JournalError> {
+        let mut dropped = 0;
+        for record in self.lock().values_mut() {
+            let last = retention.last_dropped(record.sealed.iter().map(|turn| turn.at));
+            if let Some(turn) = last.and_then(|last| record.sealed.get(last)) {
+                dropped += record.events.drop_until(turn.end);
+            }
+        }
+        Ok(dropped)
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {

@@ -8,7 +8,7 @@ use std::{
 use everturn_wire::ConversationId;
 use tokio::sync::Mutex;
 
-use crate::{JournalError, MemoryState, StateStore};
+use crate::{JournalError, MemoryState, StateStore, state::Document};
 
 /// Maximum number of grants per conversation.
 pub(crate) const MAX_GRANTS: usize = 1_000;
@@ -127,5 +127,5 @@ impl GrantStore {
 
 /// The name of a conversation's document; the document is deleted with the conversation.
 fn name_of(id: &ConversationId) -> String {
-    format!("conversation/{id}/allowed-tools")
+    Document::AllowedTools.name_of(id)
 }

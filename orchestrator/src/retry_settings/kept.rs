@@ -13,6 +13,7 @@ use super::{Base, Begun, Maker, Set};
 use crate::{
     JournalError, StateStore,
     layer::{Layer, Switch},
+    state::Document,
 };
 
 /// The name of the global document in the store.
@@ -149,7 +150,7 @@ impl RetryScopes {
 
 /// The name of a conversation's document; the document is deleted with the conversation.
 fn name_of(id: &ConversationId) -> String {
-    format!("conversation/{id}/retry-settings")
+    Document::RetrySettings.name_of(id)
 }
 
 /// Returns saved settings if this version supports them, else the defaults.

@@ -7,7 +7,8 @@ use clap::Args;
 use super::ConfigFlag;
 use crate::config::Flags;
 
-/// The file may belong to a running server: all but `delete` only look into it.
+/// The file may belong to a running server: all but `delete` only look into it. Conversations that servers share can also be
+/// deleted while these run.
 #[derive(Args, Debug)]
 pub(crate) struct Conversations {
     #[command(subcommand)]
@@ -17,10 +18,18 @@ pub(crate) struct Conversations {
     /// The file that conversations are kept in [default: what EVERTURN_DATA or the configuration says, as for serve]
     #[arg(long, value_name = "PATH", global = true)]
     data: Option<PathBuf>,
+    /// The NATS servers over which servers share conversations, instead of a file [default: as for serve]
+    #[arg(long, value_name = "SERVERS", conflicts_with = "data", global = true)]
+    cluster: Option<String>,
 }
 
 impl Conversations {
     pub(crate) fn flags(&self) -> Flags {
-        Flags { config: self.config.config.clone(), data: self.data.clone(), ..Flags::default() }
+        Flags {
+            config: self.config.config.clone(),
+            data: self.data.clone(),
+            cluster: self.cluster.clone(),
+            ..Flags::default()
+        }
     }
 }

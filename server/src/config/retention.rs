@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use everturn_kernel::Millis;
-use everturn_store_sqlite::Retention;
+use everturn_orchestrator::Retention;
 use serde::{Deserialize, Deserializer, de};
 
 use super::file::RetentionTable;

@@ -1,6 +1,7 @@
 //! Several servers share their conversations over real NATS servers, and are killed and frozen meanwhile.
 
 mod list;
+mod maintenance;
 mod person;
 mod provider;
 mod world;

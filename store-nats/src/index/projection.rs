@@ -176,6 +176,13 @@ impl Projection {
         idle.collect()
     }
 
+    /// Returns the conversations that were created before this time, or all, each with its version.
+    pub(crate) fn created_before(&self, time: Option<Millis>) -> Vec<(ConversationId, u64)> {
+        let all = self.conversations.iter();
+        let created = all.filter(|(_, entry)| time.is_none_or(|time| entry.created_at < time));
+        created.map(|(id, entry)| (id.clone(), entry.version)).collect()
+    }
+
     fn head(&self, entry: &Entry) -> Head {
         let word = |word: Word| self.words.word(word).to_owned();
         Head {

@@ -1,6 +1,9 @@
 //! It does what every journal does.
 
-use std::cell::Cell;
+use std::{cell::Cell, sync::Arc};
+
+use everturn_orchestrator::Journal;
+use everturn_store_nats::NatsJournal;
 
 use crate::support::Server;
 
@@ -14,4 +17,9 @@ async fn it_does_what_every_journal_does() {
     })
     .await;
     assert!(count.get() > 5, "it was asked for journals");
+    // Also if it deletes the appends of dropped events at once.
+    everturn_sim::journal::conformance(async || {
+        Arc::new(NatsJournal::connect(&server.hasty()).await.unwrap()) as Arc<dyn Journal>
+    })
+    .await;
 }

@@ -6,78 +6,12 @@ use everturn_orchestrator::{Cursor, Journal, JournalError, Version};
 use everturn_sim::nats::wait_for;
 use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::ConversationId;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    sync::watch,
-    task::JoinHandle,
+use tokio::task::JoinHandle;
+
+use crate::{
+    relay::{Mode, Relay},
+    support::{Server, numbered},
 };
-
-use crate::support::{Server, numbered};
-
-/// What a relay does with its connections.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Mode {
-    /// Relays everything.
-    Relay,
-    /// Relays what clients send, and drops the answers.
-    DropAnswers,
-    /// Drops everything.
-    DropAll,
-}
-
-/// A relay to a server. A change of its mode closes its connections, except when it begins to drop something.
-struct Relay {
-    url: String,
-    mode: watch::Sender<Mode>,
-}
-
-impl Relay {
-    async fn to(server: String) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("nats://{}", listener.local_addr().unwrap());
-        let (mode, modes) = watch::channel(Mode::Relay);
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let server = TcpStream::connect(server.strip_prefix("nats://").unwrap()).await.unwrap();
-                let ((from_client, to_client), (from_server, to_server)) =
-                    (client.into_split(), server.into_split());
-                tokio::spawn(pump(from_client, to_server, modes.clone(), Mode::DropAll));
-                tokio::spawn(pump(from_server, to_client, modes.clone(), Mode::DropAnswers));
-            }
-        });
-        Self { url, mode }
-    }
-}
-
-/// Relays in one direction, unless the mode drops it. Ends when relaying begins again.
-async fn pump(
-    mut from: tokio::net::tcp::OwnedReadHalf,
-    mut to: tokio::net::tcp::OwnedWriteHalf,
-    mut modes: watch::Receiver<Mode>,
-    drops: Mode,
-) {
-    let (mut bytes, mut has_dropped) = (vec![0; 64 << 10], false);
-    loop {
-        let read = tokio::select! {
-            read = from.read(&mut bytes) => read.unwrap_or(0),
-            _ = modes.changed() => {
-                if has_dropped && *modes.borrow_and_update() == Mode::Relay {
-                    return;
-                }
-                continue;
-            }
-        };
-        let mode = *modes.borrow_and_update();
-        has_dropped |= mode != Mode::Relay;
-        if read == 0 || (has_dropped && mode == Mode::Relay) {
-            return;
-        }
-        if mode != Mode::DropAll && mode != drops && to.write_all(&bytes[..read]).await.is_err() {
-            return;
-        }
-    }
-}
 
 /// A writer behind a relay, and another that has none.
 struct Two {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::print_stdout, reason = "some tests print figures")]
 
+mod base;
 mod cluster;
 mod conformance;
 mod index;
@@ -11,7 +12,10 @@ mod lost;
 mod name;
 mod ports;
 mod refuse;
+mod relay;
 mod remove;
 mod rename;
+mod retention;
+mod settled;
 mod speed;
 mod support;

@@ -1,6 +1,6 @@
 //! Servers and journals for tests.
 
-use std::{cell::Cell, collections::BTreeMap, sync::Arc};
+use std::{cell::Cell, collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use everturn_orchestrator::{
@@ -37,6 +37,13 @@ impl Server {
         self.journals.set(self.journals.get() + 1);
         let mut options = Options::new([self.server.url()]);
         options.prefix = format!("t{}", self.journals.get());
+        options
+    }
+
+    /// Returns options for a new journal that deletes appends as soon as their events were dropped.
+    pub(crate) fn hasty(&self) -> Options {
+        let mut options = self.options();
+        options.settled_after = Duration::ZERO;
         options
     }
 

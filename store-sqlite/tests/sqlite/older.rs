@@ -1,11 +1,11 @@
 //! A file of an older format has all it had.
 
 use everturn_orchestrator::{
-    Commit, Cursor, Definition, Head, Journal as _, Moment, Page, TurnRecord, Unsealed, Version, Wait,
-    Window,
+    Commit, Cursor, Definition, Head, Journal as _, Moment, Page, Retention, TurnRecord, Unsealed, Version,
+    Wait, Window,
     kernel::{Effects, Millis, Prompt, Settings, Turn},
 };
-use everturn_store_sqlite::{Retention, SqliteArchive, SqliteJournal};
+use everturn_store_sqlite::{SqliteArchive, SqliteJournal};
 use everturn_wire::{Chunk, ConversationId, DoneReason, Role, TurnId, TurnMetrics};
 use rusqlite::{Connection, params};
 
@@ -123,7 +123,7 @@ async fn a_file_of_the_fourth_format_has_all_it_had_and_goes_on() {
     append(&journal, &id, 4).await.unwrap();
     assert_eq!(journal.chunks(&id, Window::default()).await.unwrap().len(), 4);
     let all = Retention { newest_turns: Some(0), sealed_before: None };
-    assert_eq!(journal.compact(all).await.unwrap(), 2);
+    assert_eq!(journal.drop_events(all).await.unwrap(), 2);
     let left = journal.events(&id, Cursor::default(), 9).await.unwrap();
     assert_eq!(left.iter().map(|event| event.end.value()).collect::<Vec<_>>(), [3, 4]);
 }

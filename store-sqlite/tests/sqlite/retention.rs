@@ -1,9 +1,9 @@
 //! What is let go, and what is not.
 
 use everturn_orchestrator::{
-    Commit, Cursor, Journal as _, JournalError, StateStore, Version, Window, kernel::Millis,
+    Commit, Cursor, Journal as _, JournalError, Retention, StateStore, Version, Window, kernel::Millis,
 };
-use everturn_store_sqlite::{Retention, SqliteJournal};
+use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{ConversationId, TurnId, TurnMetrics};
 
 use super::support::{append, checked, event, head, numbered};
@@ -34,17 +34,17 @@ async fn events_of_old_turns_are_let_go_and_nothing_else() {
     talk(&journal, &id, 6).await;
     talk(&journal, &short, 1).await;
 
-    assert_eq!(journal.compact(Retention::default()).await.unwrap(), 0, "the default keeps all");
+    assert_eq!(journal.drop_events(Retention::default()).await.unwrap(), 0, "the default keeps all");
     assert_eq!(left(&journal, &id).await, [1, 2, 3, 4, 5, 6, 7]);
     let newest = Retention { newest_turns: Some(4), ..Retention::default() };
-    assert_eq!(journal.compact(newest).await.unwrap(), 2);
+    assert_eq!(journal.drop_events(newest).await.unwrap(), 2);
     assert_eq!(left(&journal, &id).await, [3, 4, 5, 6, 7]);
     assert_eq!(left(&journal, &short).await, [1, 2]);
     let recent = Retention { sealed_before: Some(Millis(5)), ..Retention::default() };
-    assert_eq!(journal.compact(recent).await.unwrap(), 3);
+    assert_eq!(journal.drop_events(recent).await.unwrap(), 3);
     assert_eq!(left(&journal, &id).await, [5, 6, 7]);
     let none = Retention { newest_turns: Some(0), sealed_before: None };
-    assert_eq!(journal.compact(none).await.unwrap(), 2);
+    assert_eq!(journal.drop_events(none).await.unwrap(), 2);
     assert_eq!(left(&journal, &id).await, [7], "what is in no sealed turn stays");
 
     assert_eq!(journal.chunks(&id, Window::default()).await.unwrap().len(), 7);
@@ -60,7 +60,7 @@ async fn all_conversations_are_reached() {
         talk(&journal, &ConversationId::from(format!("c{n}")), 1).await;
     }
     let none = Retention { newest_turns: Some(0), sealed_before: None };
-    assert_eq!(journal.compact(none).await.unwrap(), 150);
+    assert_eq!(journal.drop_events(none).await.unwrap(), 150);
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_turn_of_very_many_events_goes_part_by_part() {
         journal.append(id, Version(0), commit).await.unwrap();
     }
     let none = Retention { newest_turns: Some(0), sealed_before: None };
-    assert_eq!(journal.compact(none).await.unwrap() as u64, 2 * MANY);
+    assert_eq!(journal.drop_events(none).await.unwrap() as u64, 2 * MANY);
     assert!(left(&journal, &first).await.is_empty() && left(&journal, &second).await.is_empty());
 }
 

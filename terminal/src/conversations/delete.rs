@@ -4,6 +4,7 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
     path::Path,
     process::ExitCode,
+    sync::Arc,
 };
 
 use anyhow::{Result, anyhow, bail};
@@ -11,18 +12,21 @@ use everturn_console::{
     printer::{Ink, Printer},
     wording,
 };
-use everturn_orchestrator::{Head, Journal as _, Page};
+use everturn_orchestrator::{Head, Journal, Page, delete_documents};
 use everturn_store_sqlite::{OpenError, SqliteJournal};
 use everturn_wire::{ConversationId, ConversationStatus};
 
-use super::selection;
+use super::{Source, look_at, selection};
 
 /// Maximum length of a displayed title, in characters.
 const TITLE: usize = 60;
 
 /// Deletes conversations after asking for confirmation. If any of them does not exist, none is deleted.
-pub(super) async fn run(path: &Path, asked: &[String], yes: bool) -> Result<ExitCode> {
-    let journal = open(path)?;
+pub(super) async fn run(source: &Source, asked: &[String], yes: bool) -> Result<ExitCode> {
+    let (journal, state): (Arc<dyn Journal>, _) = match source {
+        Source::File(path) => (Arc::new(open(path)?), None),
+        Source::Shared(shared) => (shared.journal.clone(), Some(&shared.state)),
+    };
     let all = journal.conversations(Page::default()).await?;
     let chosen = selection::several(&all, asked)?;
     if !yes && !is_confirmed(&chosen)? {
@@ -31,7 +35,10 @@ pub(super) async fn run(path: &Path, asked: &[String], yes: bool) -> Result<Exit
     }
     let mut printer = Printer::of_stdout();
     for (id, head) in chosen {
-        journal.delete(id).await?;
+        if let Some(state) = state {
+            delete_documents(&**state, id).await?;
+        }
+        journal.remove(id).await?;
         // The deletion stands even if the message cannot be printed.
         let _ = printer.line(Ink::Plain, &format!("Deleted {}", described(id, head)));
         let _ = printer.flush();
@@ -41,6 +48,7 @@ pub(super) async fn run(path: &Path, asked: &[String], yes: bool) -> Result<Exit
 
 /// Opens the file for writing; it can have only one writer.
 fn open(path: &Path) -> Result<SqliteJournal> {
+    look_at(path)?;
     SqliteJournal::open(path).map_err(|error| match error {
         OpenError::InUse { path, .. } => anyhow!(
             "a server has {} open, and would go on writing to what is deleted: stop it, delete, and start it again",

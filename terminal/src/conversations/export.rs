@@ -10,27 +10,26 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use everturn_console::{visible, wording};
 use everturn_orchestrator::{Head, Window};
-use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{Chunk, ConversationId, ExportLine, StoredChunk};
 
-use super::selection;
+use super::{archive::Archive, selection};
 
 /// Number of chunks in memory at a time.
 const CHUNKS: u64 = 256;
 
 /// Exports some conversations, or all.
-pub(super) fn run(archive: &SqliteArchive, asked: &[String], output: Option<&Path>) -> Result<ExitCode> {
-    let all = archive.conversations()?;
+pub(super) async fn run(archive: &Archive, asked: &[String], output: Option<&Path>) -> Result<ExitCode> {
+    let all = archive.conversations().await?;
     let chosen = match asked {
         [] => all.iter().collect(),
         asked => selection::several(&all, asked)?,
     };
     let Some(path) = output else {
-        write(archive, &chosen, &mut BufWriter::new(io::stdout()))?;
+        write(archive, &chosen, &mut BufWriter::new(io::stdout())).await?;
         return Ok(ExitCode::SUCCESS);
     };
     let mut file = BufWriter::new(create(path)?);
-    let written = write(archive, &chosen, &mut file).and_then(|chunks| {
+    let written = write(archive, &chosen, &mut file).await.and_then(|chunks| {
         file.get_ref().sync_all()?;
         Ok(chunks)
     });
@@ -60,14 +59,15 @@ fn create(path: &Path) -> Result<File> {
 }
 
 /// Writes the conversations and returns their number of chunks.
-fn write(archive: &SqliteArchive, chosen: &[&(ConversationId, Head)], out: &mut impl Write) -> Result<u64> {
+async fn write(archive: &Archive, chosen: &[&(ConversationId, Head)], out: &mut impl Write) -> Result<u64> {
     let mut chunks = 0;
     for (id, head) in chosen {
         line(out, &conversation(id, head))?;
         each_chunk(archive, id, head.last_seq, |stored| {
             chunks += 1;
             line(out, &chunk(id, stored))
-        })?;
+        })
+        .await?;
     }
     out.flush()?;
     Ok(chunks)
@@ -102,8 +102,8 @@ fn chunk(id: &ConversationId, stored: &StoredChunk) -> ExportLine {
 }
 
 /// Visits the chunks up to `last` in ascending order, a few at a time; a server may be adding more meanwhile.
-pub(super) fn each_chunk(
-    archive: &SqliteArchive,
+pub(super) async fn each_chunk(
+    archive: &Archive,
     id: &ConversationId,
     last: u64,
     mut take: impl FnMut(&StoredChunk) -> Result<()>,
@@ -112,7 +112,7 @@ pub(super) fn each_chunk(
     while since < last {
         let end = last.min(since + CHUNKS);
         let window = Window { since_seq: Some(since), before_seq: Some(end + 1), ..Window::default() };
-        archive.chunks(id, window)?.iter().try_for_each(|chunk| take(chunk))?;
+        archive.chunks(id, window).await?.iter().try_for_each(|chunk| take(chunk))?;
         since = end;
     }
     Ok(())

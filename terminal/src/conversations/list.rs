@@ -8,14 +8,13 @@ use everturn_console::{
     visible, wording,
 };
 use everturn_orchestrator::{Head, TurnRecord};
-use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{
     ConversationId, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE, DoneReason, RetryState,
 };
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{pending, selection};
+use super::{archive::Archive, pending, selection};
 use crate::calendar::Calendar;
 
 /// Preferred width of a title in cells; the width below which it gets its own row; its maximum length in characters.
@@ -26,18 +25,20 @@ const LONGEST: usize = 200;
 const GAP: &str = "  ";
 
 /// Prints all conversations.
-pub(super) fn run(
-    archive: &SqliteArchive,
+pub(super) async fn run(
+    archive: &Archive,
     json: bool,
     printer: &mut Printer<impl Write>,
 ) -> Result<ExitCode> {
-    let all = archive.conversations()?;
+    let all = archive.conversations().await?;
     if json {
-        let listed = all.iter().map(|(id, head)| Listed::of(id, head, turn(archive, id, head)?.as_ref()));
-        let listed = listed.collect::<Result<Vec<_>>>()?;
+        let mut listed = Vec::with_capacity(all.len());
+        for (id, head) in &all {
+            listed.push(Listed::of(id, head, turn(archive, id, head).await?.as_ref())?);
+        }
         printer.line(Ink::Plain, &visible::json(&serde_json::to_string(&listed)?))?;
     } else {
-        table(archive, &all, &Calendar::of_process(), printer)?;
+        table(archive, &all, &Calendar::of_process(), printer).await?;
     }
     printer.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -76,10 +77,10 @@ impl Listed {
 }
 
 /// The unsealed turn, if there is one according to the head.
-fn turn(archive: &SqliteArchive, id: &ConversationId, head: &Head) -> Result<Option<TurnRecord>> {
+async fn turn(archive: &Archive, id: &ConversationId, head: &Head) -> Result<Option<TurnRecord>> {
     match head.status {
         ConversationStatus::Active | ConversationStatus::Queued => {
-            Ok(archive.load(id)?.and_then(|stored| stored.turn))
+            Ok(archive.load(id).await?.and_then(|stored| stored.turn))
         }
         _ => Ok(None),
     }
@@ -94,8 +95,8 @@ struct Row {
     title: String,
 }
 
-fn table(
-    archive: &SqliteArchive,
+async fn table(
+    archive: &Archive,
     all: &[(ConversationId, Head)],
     calendar: &Calendar,
     printer: &mut Printer<impl Write>,
@@ -103,18 +104,18 @@ fn table(
     if all.is_empty() {
         return Ok(printer.line(Ink::Plain, "No conversations yet.")?);
     }
-    let rows = all.iter().map(|(id, head)| {
-        let turn = turn(archive, id, head)?;
+    let mut rows = Vec::with_capacity(all.len());
+    for (id, head) in all {
+        let turn = turn(archive, id, head).await?;
         let status = turn.as_ref().map(|turn| pending::words(turn, calendar));
-        Ok(Row {
+        rows.push(Row {
             id: id.to_string(),
             when: calendar.brief(head.last_activity_at.0),
             is_busy: status.is_some(),
             status: status.unwrap_or_else(|| status_word(head).to_owned()),
             title: wording::one_line(&head.title, LONGEST),
-        })
-    });
-    let mut rows = rows.collect::<Result<Vec<_>>>()?;
+        });
+    }
     let rest =
         widest(&rows, |row| &row.when).max(4) + widest(&rows, |row| &row.status).max(6) + 3 * GAP.len();
     let is_narrow = |columns| widest(&rows, |row| &row.id) + rest + TITLE > columns;

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use everturn_console::wording;
 use everturn_orchestrator::{Cursor, TurnRecord, Wait, kernel::Turn};
-use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryPhase, RetryState};
 
+use super::archive::Archive;
 use crate::calendar::Calendar;
 
 /// Number of events read at a time while searching for the reason of a wait.
@@ -35,14 +35,14 @@ pub(super) fn words(turn: &TurnRecord, calendar: &Calendar) -> String {
 }
 
 /// The failure that a waiting turn waits out: code, category, message.
-pub(super) fn failure(
-    archive: &SqliteArchive,
+pub(super) async fn failure(
+    archive: &Archive,
     id: &ConversationId,
     turn: &TurnRecord,
 ) -> Result<Option<(String, String)>> {
     let (mut after, mut latest) = (turn.from, None);
     loop {
-        let events = archive.events(id, after, EVENTS)?;
+        let events = archive.events(id, after, EVENTS).await?;
         for event in &events {
             let event: Option<AgentEvent> = serde_json::from_slice(&event.json).ok();
             if let Some(EventBody::ProviderRetry { code, category, message, .. }) =

@@ -8,10 +8,9 @@ use everturn_console::{
     wording,
 };
 use everturn_orchestrator::{Head, TurnRecord, Wait};
-use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value, Verdict};
 
-use super::{export, pending, selection};
+use super::{archive::Archive, export, pending, selection};
 use crate::{calendar::Calendar, decision, failure_summary::FailureSummary};
 
 /// Maximum number of lines shown of a tool call or result, or of reasoning, without `--full`.
@@ -20,21 +19,22 @@ const LINES: usize = 8;
 const MARGIN: &str = "  ";
 
 /// Prints a conversation.
-pub(super) fn run(
-    archive: &SqliteArchive,
+pub(super) async fn run(
+    archive: &Archive,
     asked: &str,
     full: bool,
     calendar: &Calendar,
     printer: &mut Printer<impl Write>,
 ) -> Result<ExitCode> {
-    let all = archive.conversations()?;
+    let all = archive.conversations().await?;
     let (id, _) = selection::one(&all, asked)?;
-    let stored = archive.load(id)?.context("it was deleted just now")?;
+    let stored = archive.load(id).await?.context("it was deleted just now")?;
     let mut transcript = Transcript { printer, lines: if full { usize::MAX } else { LINES }, speaker: None };
     transcript.head(id, &stored.head, calendar)?;
-    export::each_chunk(archive, id, stored.head.last_seq, |chunk| transcript.chunk(chunk))?;
+    export::each_chunk(archive, id, stored.head.last_seq, |chunk| transcript.chunk(chunk)).await?;
     if let Some(turn) = &stored.turn {
-        transcript.pending(&pending::words(turn, calendar), pending::failure(archive, id, turn)?, turn)?;
+        let failure = pending::failure(archive, id, turn).await?;
+        transcript.pending(&pending::words(turn, calendar), failure, turn)?;
     }
     transcript.printer.flush()?;
     Ok(ExitCode::SUCCESS)

@@ -58,6 +58,24 @@ impl Events {
         }
     }
 
+    /// Returns where the last event ends.
+    pub(super) fn end(&self) -> Cursor {
+        self.pages.last().map(|page| page.end).unwrap_or_default()
+    }
+
+    /// Drops the events that end at `cursor` or before, and returns their number.
+    pub(super) fn drop_until(&mut self, cursor: Cursor) -> usize {
+        if self.after(Cursor::default()).next().is_none_or(|first| first.end > cursor) {
+            return 0;
+        }
+        let count = self.after(Cursor::default()).count();
+        let rest: Vec<_> = self.after(cursor).collect();
+        *self = Self::default();
+        // One by one, because full pages take no more.
+        rest.iter().for_each(|event| self.extend(std::slice::from_ref(event)));
+        count - rest.len()
+    }
+
     /// Returns the events that end after `cursor`.
     pub(super) fn after(&self, cursor: Cursor) -> impl Iterator<Item = StoredEvent> {
         let from = self.pages.partition_point(|page| page.end <= cursor);
@@ -153,6 +171,19 @@ mod tests {
             let after = Cursor::from_value(after);
             all.retain(|event| event.end > after);
             prop_assert_eq!(events.after(after).collect::<Vec<_>>(), all);
+        }
+    }
+
+    #[test]
+    fn dropped_events_are_gone_and_the_rest_is_as_it_was() {
+        let (mut events, jsons) = (Events::default(), (0..1000).map(|n| format!("{n:0>100}")));
+        add(&mut events, &jsons.collect::<Vec<_>>());
+        let all: Vec<_> = events.after(Cursor::default()).collect();
+        let mut gone = 0;
+        for until in [0, 1, 1, 500, 3, 999, 1000, 1000] {
+            gone += events.drop_until(Cursor::from_value(until));
+            assert_eq!(events.after(Cursor::default()).collect::<Vec<_>>(), all[gone..], "{until}");
+            assert_eq!(gone, gone.max(until as usize));
         }
     }
 

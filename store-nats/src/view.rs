@@ -1,0 +1,99 @@
+//! What a reading begins with. If it turns out to be outdated, the reading begins again.
+
+use everturn_orchestrator::JournalError;
+use everturn_wire::ConversationId;
+
+use crate::{
+    base::{Base, Floor, last_append},
+    label::Last,
+    leader::Leader,
+    marks::Mark,
+    walk::Walk,
+};
+
+/// How often a reading begins again.
+const TRIES: u32 = 8;
+
+/// What the reading of a conversation begins with.
+#[derive(Debug)]
+pub(crate) struct View<G> {
+    /// The last append.
+    pub(crate) last: Last,
+    /// What stands for earlier appends.
+    pub(crate) ground: Option<G>,
+    tries: u32,
+}
+
+/// What stands for the first appends of a conversation, which may be deleted.
+pub(crate) trait Ground: Send + Sized {
+    /// Finds the current one of the conversation that began with the append `born`.
+    async fn find(leader: &Leader, id: &ConversationId, born: &str) -> Result<Option<Self>, JournalError>;
+
+    /// Returns where it is stored.
+    fn sequence(&self) -> u64;
+
+    /// Returns the last append that may be deleted.
+    fn at(&self) -> Mark;
+}
+
+impl Ground for Base {
+    async fn find(leader: &Leader, id: &ConversationId, born: &str) -> Result<Option<Self>, JournalError> {
+        Self::of(leader, id, born).await
+    }
+
+    fn sequence(&self) -> u64 {
+        self.last.version
+    }
+
+    fn at(&self) -> Mark {
+        self.covers
+    }
+}
+
+impl Ground for Floor {
+    async fn find(leader: &Leader, id: &ConversationId, born: &str) -> Result<Option<Self>, JournalError> {
+        Self::of(leader, id, born).await
+    }
+
+    fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    fn at(&self) -> Mark {
+        self.at
+    }
+}
+
+impl<G: Ground> View<G> {
+    /// Returns the current one; `None` if there is no such conversation. Costs two requests.
+    pub(crate) async fn of(leader: &Leader, id: &ConversationId) -> Result<Option<Self>, JournalError> {
+        let Some(last) = last_append(leader, id).await? else { return Ok(None) };
+        let ground = G::find(leader, id, &last.label.born).await?;
+        Ok(Some(Self { last, ground, tries: 0 }))
+    }
+
+    /// Returns the view to begin again with after this error, `None` if the conversation was removed, or the error if
+    /// nothing was deleted meanwhile.
+    pub(crate) async fn renewed(
+        self,
+        leader: &Leader,
+        id: &ConversationId,
+        error: JournalError,
+    ) -> Result<Option<Self>, JournalError> {
+        let tries = self.tries + 1;
+        let Some(now) = Self::of(leader, id).await? else { return Ok(None) };
+        let sequence = |view: &Self| view.ground.as_ref().map_or(0, Ground::sequence);
+        let is_same = now.last.label.born == self.last.label.born && sequence(&now) == sequence(&self);
+        if is_same || tries > TRIES { Err(error) } else { Ok(Some(Self { tries, ..now })) }
+    }
+
+    /// Returns the last append that the ground stands for.
+    pub(crate) fn at(&self) -> Mark {
+        self.ground.as_ref().map_or_else(Mark::default, Ground::at)
+    }
+
+    /// Walks through the appends that the ground does not stand for.
+    pub(crate) fn walk<'w>(&'w self, leader: &'w Leader, id: &'w ConversationId) -> Walk<'w> {
+        Walk::from(leader, id, leader.names().appends(id), &self.last, self.at())
+    }
+}
