@@ -113,6 +113,10 @@ pub(crate) struct Serve {
     /// commas
     #[arg(long, value_name = "SERVERS", conflicts_with_all = ["data", "memory"])]
     cluster: Option<String>,
+    /// Keep conversations in this Postgres database, e.g. postgres://user@host:5432/database. Other users of this machine can
+    /// see a command line: give the password by the file or EVERTURN_POSTGRES
+    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "memory", "cluster"])]
+    postgres: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -161,6 +165,8 @@ Environment:
   EVERTURN_CONFIG         the configuration file
   EVERTURN_LISTEN         where to listen
   EVERTURN_DATA           the file that conversations are kept in
+  EVERTURN_CLUSTER        the NATS servers over which conversations are shared instead
+  EVERTURN_POSTGRES       the URL of the Postgres database that conversations are kept in instead
   EVERTURN_TOKEN          the access token that clients must have
   OTEL_EXPORTER_OTLP_ENDPOINT  where serve sends traces, e.g. http://127.0.0.1:4318
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT  SPAN_ONLY: traces have the content of messages
@@ -194,6 +200,7 @@ impl Serve {
             data: self.data.clone(),
             memory: self.memory,
             cluster: self.cluster.clone(),
+            postgres: self.postgres.clone(),
         }
     }
 }

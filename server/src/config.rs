@@ -8,6 +8,7 @@ mod key;
 mod mcp;
 mod one_or_more;
 mod permission;
+mod postgres;
 mod provider;
 mod report;
 mod retention;
@@ -32,6 +33,7 @@ pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
 pub(crate) use everturn_console::Hidden;
 pub(crate) use permission::Permissions;
+pub(crate) use postgres::Postgres;
 pub(crate) use provider::{Api, Provider};
 pub(crate) use report::required as required_report;
 pub(crate) use retention::Keep;
@@ -58,6 +60,8 @@ pub(crate) struct Flags {
     pub(crate) memory: bool,
     /// The NATS servers of a cluster, separated by commas.
     pub(crate) cluster: Option<String>,
+    /// The URL of the Postgres database.
+    pub(crate) postgres: Option<String>,
 }
 
 /// The validated configuration.
@@ -70,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) data: Option<PathBuf>,
     /// The cluster that keeps conversations instead.
     pub(crate) cluster: Option<Cluster>,
+    /// The Postgres database that keeps conversations instead.
+    pub(crate) postgres: Option<Postgres>,
     pub(crate) token: Option<Hidden>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
@@ -110,17 +116,23 @@ impl Config {
     pub(crate) fn resolve(flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
         let path = Self::path(flags, environment);
         let file = Self::read(path.as_deref())?;
-        let secret_files = secret_files(path.as_deref(), &file);
+        let mut secret_files = secret_files(path.as_deref(), &file);
         let listen = given_listen(flags, environment).or(file.server.listen);
         let listen = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
         let token = flags.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
         let token = token.as_deref().and_then(Hidden::new);
         let token = token.or_else(|| file.server.token.and_then(|token| Hidden::new(token.reveal())));
         let cluster = Cluster::resolve(flags, environment, file.cluster)?;
-        let data = match &cluster {
-            Some(_) => None,
-            None => data(flags, environment, file.server.data)?,
+        let postgres = Postgres::resolve(flags, environment, file.postgres, &file.source)?;
+        let data = match (&cluster, &postgres) {
+            (Some(_), Some(_)) => bail!(
+                "conversations can be kept in NATS or in Postgres, but both are configured: remove one of [cluster] \
+                 (EVERTURN_CLUSTER) and [postgres] (EVERTURN_POSTGRES)"
+            ),
+            (None, None) => data(flags, environment, file.server.data)?,
+            _ => None,
         };
+        secret_files.extend(postgres.iter().filter_map(|postgres| postgres.secret_file.clone()));
         let retry = Retry::resolve(&file.retry)?;
         let mut settings = Settings {
             max_steps: file.max_steps.filter(|steps| *steps > 0),
@@ -154,6 +166,7 @@ impl Config {
             listen,
             data,
             cluster,
+            postgres,
             token,
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,
@@ -189,6 +202,12 @@ impl Config {
     pub(crate) fn cluster(flags: &Flags, environment: &Environment<'_>) -> Result<Option<Cluster>> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
         Cluster::resolve(flags, environment, file.cluster)
+    }
+
+    /// Whether a Postgres database keeps conversations.
+    pub(crate) fn has_postgres(flags: &Flags, environment: &Environment<'_>) -> Result<bool> {
+        let file = Self::read(Self::path(flags, environment).as_deref())?;
+        Ok(Postgres::resolve(flags, environment, file.postgres, &file.source)?.is_some())
     }
 
     /// Returns only the URL at which a server with this configuration can be reached from this machine.
@@ -356,6 +375,7 @@ fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(PathBuf::from));
     let has_secret = |table: &file::ProviderTable| table.api_key.is_some() || !table.headers.is_empty();
     let is_secret = file.server.token.is_some() || file.providers.iter().any(has_secret);
+    let is_secret = is_secret || postgres::has_secret(&file.postgres);
     let is_secret = is_secret || mcp::has_secrets(&file.mcp);
     let of_servers = mcp::secret_files(&file.mcp).map(PathBuf::from);
     path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).chain(of_servers).collect()

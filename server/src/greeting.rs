@@ -22,6 +22,7 @@ pub(crate) fn of(
     orchestrator: &Orchestrator,
     resumed: usize,
     program: &str,
+    database: Option<String>,
     exporting: Option<&Exporting>,
 ) -> String {
     let models = &orchestrator.models();
@@ -46,13 +47,13 @@ pub(crate) fn of(
     let key = if config.token.is_some() { "EVERTURN_TOKEN=... " } else { "" };
     say("chat", &format!("{key}{program} chat --server {near} \"hello\""));
     say("openai", &format!("{near}/v1 is the base URL for OpenAI clients"));
-    if let Some(data) = &config.data {
+    if let Some(data) = config.data.as_ref().map(|data| data.display().to_string()).or(database) {
         let unsealed = match resumed {
             0 => String::new(),
             1 => "  (1 turn resumed)".to_owned(),
             many => format!("  ({many} turns resumed)"),
         };
-        say("data", &format!("{}{unsealed}", data.display()));
+        say("data", &format!("{data}{unsealed}"));
     }
     if let Some(cluster) = &config.cluster {
         let taken = if resumed > 0 { format!("  ({resumed} turns taken over)") } else { String::new() };

@@ -47,6 +47,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
     let storage = Storage::open(&config, &address.to_string()).await?;
+    let database = storage.database();
     let servers = McpServers::start(&config.mcp)?;
     let exporting = Exporting::start(&config)?;
     let traces = exporting.as_ref().map(|exporting| exporting.traces.clone());
@@ -62,7 +63,8 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     }
     let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
-    let greeting = greeting::of(&config, address, &orchestrator, resumed, &program, exporting.as_ref());
+    let greeting =
+        greeting::of(&config, address, &orchestrator, resumed, &program, database, exporting.as_ref());
     // The terminal may have been closed; the server continues all the same.
     let _ = io::stdout().write_all(greeting.as_bytes());
     let (close, closed) = oneshot::channel::<()>();

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use everturn_orchestrator::{Builder, Cluster, Journal};
 use everturn_store_nats::{NatsJournal, NatsState};
+use everturn_store_postgres::PostgresJournal;
 use everturn_store_sqlite::SqliteJournal;
 use everturn_terminal::Source;
 
@@ -20,6 +21,8 @@ pub(crate) enum Storage {
     Memory,
     /// In a file that only this process uses.
     File(Arc<SqliteJournal>),
+    /// In a Postgres database that only this process uses.
+    Database(Arc<PostgresJournal>),
     /// In NATS, shared with other servers.
     Shared(Box<Shared>),
 }
@@ -34,6 +37,12 @@ pub(crate) struct Shared {
 
 /// Returns where the conversations of a server with this configuration are, which need not run.
 pub(crate) async fn source(flags: &Flags, environment: &Environment<'_>) -> Result<Source> {
+    if Config::has_postgres(flags, environment)? {
+        bail!(
+            "conversations are in Postgres, which this command cannot read: use the HTTP API of their server, or name a \
+             data file with --data"
+        );
+    }
     let Some(cluster) = Config::cluster(flags, environment)? else {
         return Ok(Source::File(Config::data(flags, environment)?));
     };
@@ -55,6 +64,9 @@ impl Storage {
                 cluster,
             })));
         }
+        if let Some(postgres) = &config.postgres {
+            return Ok(Self::Database(Arc::new(PostgresJournal::open(&postgres.options).await?)));
+        }
         Ok(match &config.data {
             Some(path) => Self::File(assembly::journal(path)?),
             None => Self::Memory,
@@ -71,7 +83,16 @@ impl Storage {
         match self {
             Self::Memory => None,
             Self::File(journal) => Some(journal),
+            Self::Database(journal) => Some(journal),
             Self::Shared(shared) => Some(shared.journal),
+        }
+    }
+
+    /// Returns where conversations are, if that is a database.
+    pub(crate) fn database(&self) -> Option<String> {
+        match self {
+            Self::Database(journal) => Some(journal.place().to_string()),
+            Self::Memory | Self::File(_) | Self::Shared(_) => None,
         }
     }
 
@@ -80,6 +101,7 @@ impl Storage {
         match self {
             Self::Memory => builder,
             Self::File(journal) => builder.journal(journal.clone()).state(journal),
+            Self::Database(journal) => builder.journal(journal.clone()).state(journal),
             Self::Shared(shared) => {
                 builder.journal(shared.journal).state(shared.state).cluster(shared.cluster)
             }

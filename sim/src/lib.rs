@@ -14,7 +14,10 @@
 //!
 //! [`cluster`] is a journal that several nodes share, and the conformance tests of the ports between nodes.
 //!
-//! [`nats`] runs real NATS servers that can be frozen and killed.
+//! [`nats`] runs real NATS servers that can be frozen and killed, and `postgres` does so for Postgres. [`relay`] loses what
+//! is sent to and by them.
+//!
+//! [`numbered`] makes appends whose order can be checked, and [`speed`] measures them.
 //!
 //! [`herd`] tests many turns on one target across restarts, with any store.
 //!
@@ -30,6 +33,11 @@ pub mod herd;
 pub mod journal;
 mod loopback;
 pub mod nats;
+pub mod numbered;
+#[cfg(unix)]
+pub mod postgres;
+pub mod relay;
+pub mod speed;
 mod wall;
 
 pub use clock::{Sleep, VirtualClock};

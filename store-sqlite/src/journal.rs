@@ -7,6 +7,7 @@ use everturn_orchestrator::{
     Commit, Cursor, Head, Journal, JournalError, Page, Retention, Stored, StoredEvent, Unsealed, Version,
     Window, kernel::Millis,
 };
+use everturn_store_rows::integer;
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, OpenFlags};
 
@@ -15,7 +16,7 @@ use crate::{
     lock::{self, Lock},
     query,
     reader::Reader,
-    record, schema,
+    schema,
     writer::{Append, WriterThread},
 };
 
@@ -113,7 +114,7 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
     let page: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0))?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG / page)?;
     if let Some(max) = limits.max_bytes {
-        connection.pragma_update(None, "max_page_count", record::integer(max.div_ceil(u64::from(page))))?;
+        connection.pragma_update(None, "max_page_count", integer(max.div_ceil(u64::from(page))))?;
     }
     Ok(())
 }

@@ -16,7 +16,6 @@ mod query;
 mod reader;
 mod record;
 mod retention;
-mod run;
 mod schema;
 mod state;
 mod writer;

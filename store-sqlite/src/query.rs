@@ -5,13 +5,11 @@ use std::sync::Arc;
 use everturn_orchestrator::{
     Cursor, Head, Page, Room, Stored, StoredEvent, Take, Unsealed, Version, Wait, Window, kernel::Millis,
 };
+use everturn_store_rows::{self as rows, CHUNK, Ids, Kept, Malformed, RUN, SEAL, integer};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, Error, OptionalExtension as _, Result, Row, params, types::Type};
 
-use crate::{
-    record::{self, CHUNK, HEAD, RUN, RUNNING, SEAL, TURN, count, integer},
-    run::{self, Ids, Kept, Malformed},
-};
+use crate::record::{self, HEAD, RUNNING, TURN, count};
 
 pub(crate) fn load(connection: &Connection, id: &ConversationId) -> Result<Option<Stored>> {
     let sql =
@@ -69,7 +67,7 @@ pub(crate) fn events(
     while events.len() < limit
         && let Some(row) = runs.next()?
     {
-        let run = run::events(Cursor::from_value(count(row, 0)?), row.get_ref(1)?.as_bytes()?);
+        let run = rows::events(Cursor::from_value(count(row, 0)?), row.get_ref(1)?.as_bytes()?);
         for kept in run {
             let kept = kept.map_err(damaged)?;
             if kept.end > after && events.len() < limit {

@@ -1,15 +1,13 @@
 //! How records are stored in columns.
 
-use std::fmt::Debug;
-
 use everturn_orchestrator::{
     Cursor, Head, Moment, TurnRecord, Wait,
     kernel::{Millis, Snapshot},
 };
-use everturn_wire::{Chunk, ConversationStatus, DoneReason, Role};
+use everturn_store_rows::Unfit;
+use everturn_wire::{Chunk, DoneReason, Role};
 use rusqlite::{Error, Row, types::Type};
 use serde::{Deserialize, Serialize};
-use serde_json::Deserializer;
 
 /// The columns that [`head`] reads, in its order.
 pub(crate) const HEAD: &str = "created_at, last_activity_at, title, status, model, ends, last_seq,
@@ -26,19 +24,6 @@ pub(crate) const TURN: &str = "coalesce(conversation.turn, running.turn),
 pub(crate) const RUNNING: &str = "LEFT JOIN running ON running.conversation = conversation.key
     AND running.version = conversation.version";
 
-/// The kinds of entries.
-pub(crate) const CHUNK: i64 = 0;
-pub(crate) const RUN: i64 = 1;
-pub(crate) const SEAL: i64 = 2;
-
-/// Initial capacity for the JSON of a typical record, in bytes.
-const JSON_ROOM: usize = 512;
-
-/// Converts a count to SQLite's integer type. Counts on the wire are below 2^53; larger values saturate.
-pub(crate) fn integer(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|_| Error::IntegralValueOutOfRange(column, value))
@@ -52,22 +37,20 @@ pub(crate) fn optional_count(row: &Row<'_>, column: usize) -> rusqlite::Result<O
 }
 
 pub(crate) fn to_json(value: &impl Serialize) -> rusqlite::Result<String> {
-    // Most records are a few hundred bytes: one allocation instead of several.
-    let mut json = Vec::with_capacity(JSON_ROOM);
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| Error::ToSqlConversionFailure(error);
-    serde_json::to_writer(&mut json, value).map_err(|error| failed(error.into()))?;
-    String::from_utf8(json).map_err(|error| failed(error.into()))
+    everturn_store_rows::to_json(value).map_err(unfit)
+}
+
+pub(crate) fn unfit(error: Unfit) -> Error {
+    Error::ToSqlConversionFailure(error.into())
 }
 
 pub(crate) fn from_json<'r, T: Deserialize<'r>>(row: &'r Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let damaged =
-        |error: serde_json::Error| Error::FromSqlConversionFailure(column, Type::Text, error.into());
-    let mut json = Deserializer::from_slice(row.get_ref(column)?.as_bytes()?);
-    // Arguments just within the depth limit on arrival are nested deeper inside their record.
-    json.disable_recursion_limit();
-    let value = T::deserialize(&mut json).map_err(damaged)?;
-    json.end().map_err(damaged)?;
-    Ok(value)
+    let json = row.get_ref(column)?.as_bytes()?;
+    everturn_store_rows::from_json(json).map_err(|error| damaged(column, error.into()))
+}
+
+fn damaged(column: usize, error: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    Error::FromSqlConversionFailure(column, Type::Text, error)
 }
 
 /// The head whose columns begin at `first`; `None` if none has been written yet.
@@ -79,7 +62,7 @@ pub(crate) fn head(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Head>
         created_at: Millis(count(row, first)?),
         last_activity_at: Millis(count(row, first + 1)?),
         title: row.get(first + 2)?,
-        status: known(row, first + 3, &STATUS)?,
+        status: known(row, first + 3, everturn_store_rows::status)?,
         model: row.get(first + 4)?,
         end: Cursor::from_value(count(row, first + 5)?),
         last_seq: count(row, first + 6)?,
@@ -113,67 +96,16 @@ pub(crate) fn wait(row: &Row<'_>, first: usize) -> rusqlite::Result<Wait> {
     })
 }
 
-/// Stored as the index in this list: only append to it.
-const STATUS: [ConversationStatus; 4] = [
-    ConversationStatus::Active,
-    ConversationStatus::Queued,
-    ConversationStatus::Idle,
-    ConversationStatus::Closed,
-];
-
-pub(crate) fn status_code(status: ConversationStatus) -> rusqlite::Result<i64> {
-    code(status, &STATUS)
-}
-
-/// Stored as the index in this list: only append to it.
-const ROLE: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
-
-pub(crate) fn role_code(role: Role) -> rusqlite::Result<i64> {
-    code(role, &ROLE)
-}
-
 pub(crate) fn role(row: &Row<'_>, column: usize) -> rusqlite::Result<Role> {
-    known(row, column, &ROLE)
+    known(row, column, everturn_store_rows::role)
 }
 
-/// Reads a chunk. Fails for a kind that a newer version added: a turn must not continue without it, and a copy of it
-/// would lose its content.
 pub(crate) fn chunk(row: &Row<'_>, column: usize) -> rusqlite::Result<Chunk> {
-    match from_json(row, column)? {
-        Chunk::Unknown => {
-            let newer = "a chunk of an unknown kind, which a newer version of Everturn wrote";
-            Err(Error::FromSqlConversionFailure(column, Type::Text, newer.into()))
-        }
-        chunk => Ok(chunk),
-    }
+    let json = row.get_ref(column)?.as_bytes()?;
+    everturn_store_rows::chunk(json).map_err(|error| damaged(column, error))
 }
 
-/// The index of a value in the list of stored values.
-fn code<T: Copy + PartialEq + Debug>(word: T, all: &[T]) -> rusqlite::Result<i64> {
-    let unknown = || Error::ToSqlConversionFailure(format!("{word:?} cannot be kept").into());
-    let place = all.iter().position(|known| *known == word).ok_or_else(unknown)?;
-    i64::try_from(place).map_err(|error| Error::ToSqlConversionFailure(error.into()))
-}
-
-fn known<T: Copy>(row: &Row<'_>, column: usize, all: &[T]) -> rusqlite::Result<T> {
+fn known<T>(row: &Row<'_>, column: usize, of: fn(i64) -> Option<T>) -> rusqlite::Result<T> {
     let code: i64 = row.get(column)?;
-    let place = usize::try_from(code).ok().and_then(|code| all.get(code));
-    place.copied().ok_or(Error::IntegralValueOutOfRange(column, code))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_are_places() {
-        assert_eq!(STATUS.map(|status| status_code(status).unwrap()), [0, 1, 2, 3]);
-        assert_eq!(ROLE.map(|role| role_code(role).unwrap()), [0, 1, 2, 3]);
-    }
-
-    #[test]
-    fn what_is_unknown_has_no_code() {
-        assert!(status_code(ConversationStatus::Unknown).is_err());
-        assert!(role_code(Role::Unknown).is_err());
-    }
+    of(code).ok_or(Error::IntegralValueOutOfRange(column, code))
 }

@@ -1,14 +1,11 @@
 //! Deletes the events of old turns, and entire conversations.
 
 use everturn_orchestrator::{JournalError, Retention, kernel::Millis};
+use everturn_store_rows::{RUN, SEAL, integer};
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::{
-    SqliteJournal,
-    journal::tidy,
-    record::{RUN, SEAL, count, integer},
-};
+use crate::{SqliteJournal, journal::tidy, record::count};
 
 /// Number of conversations visited, and of events deleted, per transaction, so that appends do not wait long.
 const CONVERSATIONS: i64 = 64;

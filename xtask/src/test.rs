@@ -31,6 +31,9 @@ const KILL_SHARES: u32 = 3;
 /// Names the NATS server for tests, which must not skip then.
 const NATS_SERVER: &str = "EVERTURN_NATS_SERVER";
 
+/// Names the programs of Postgres for tests, which must not skip then.
+const POSTGRES: &str = "EVERTURN_POSTGRES_BIN";
+
 /// Packages for development only.
 const UNPUBLISHED: [&str; 4] = ["everturn-sim", "everturn-bench", "everturn-examples", "xtask"];
 
@@ -76,10 +79,11 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
     run(Command::new(cargo_path()).args(arguments).current_dir(root))
 }
 
-/// Runs cargo with a share of the kills, and a NATS server.
+/// Runs cargo with a share of the kills, a NATS server and Postgres.
 fn cargo_with(root: &Path, arguments: &[&str], share: &str, nats: &Path) -> Result<()> {
     let mut command = Command::new(cargo_path());
-    run(command.args(arguments).current_dir(root).env(KILL_SHARE, share).env(NATS_SERVER, nats))
+    command.args(arguments).current_dir(root).env(KILL_SHARE, share).env(NATS_SERVER, nats);
+    run(command.envs(tool::postgres().map(|programs| (POSTGRES, programs))))
 }
 
 /// Returns the share of the plans to run, selected by the commit or the environment.

@@ -23,6 +23,10 @@ const PACKAGES: [(&str, &[&str]); 6] = [
 /// On Debian, creating virtual environments needs a separate package.
 const VENV: &str = "python3-venv";
 
+/// The package with Postgres, whose programs are below this directory and not in `PATH`.
+const POSTGRES: &str = "postgresql";
+const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
+
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Minimum major version of Node.js that has the test runner's options.
@@ -80,10 +84,23 @@ fn rust_components() -> Result<()> {
     run(Command::new("rustup").args(["component", "add"]).args(missing))
 }
 
+/// Returns the directory of Postgres' programs, of the newest version.
+pub(crate) fn postgres() -> Option<PathBuf> {
+    let versions = fs::read_dir(POSTGRES_VERSIONS).into_iter().flatten().flatten();
+    let version = |folder: &fs::DirEntry| folder.file_name().to_str()?.parse::<u32>().ok();
+    let mut found: Vec<_> =
+        versions.filter_map(|folder| Some((version(&folder)?, folder.path().join("bin")))).collect();
+    found.sort();
+    let installed = found.into_iter().map(|(_, programs)| programs).rev();
+    let initdb = find(&["initdb"]).and_then(|program| program.parent().map(Path::to_owned));
+    installed.chain(initdb).find(|programs| programs.join("initdb").is_file())
+}
+
 fn missing_packages() -> Vec<&'static str> {
     let missing = PACKAGES.iter().filter(|(_, programs)| find(programs).is_none());
     let venv = (!succeeds("python3", &["-c", "import ensurepip, venv"])).then_some(VENV);
-    missing.map(|(package, _)| *package).chain(venv).collect()
+    let postgres = postgres().is_none().then_some(POSTGRES);
+    missing.map(|(package, _)| *package).chain(venv).chain(postgres).collect()
 }
 
 fn debian_packages() -> Result<()> {

@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The workspace packages that each package may depend on. Dev-dependencies are not checked.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 23] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     // For tests only: what ships must not use it, so it is in no other list.
@@ -20,7 +20,10 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("everturn-provider", &["everturn-kernel", "everturn-wire", "everturn-diagnosis"]),
     ("everturn-orchestrator", &["everturn-kernel", "everturn-wire"]),
     ("everturn-mcp", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
-    ("everturn-store-sqlite", &["everturn-orchestrator", "everturn-wire"]),
+    // Rows, without SQL: what the SQL stores share.
+    ("everturn-store-rows", &["everturn-orchestrator", "everturn-wire"]),
+    ("everturn-store-sqlite", &["everturn-orchestrator", "everturn-store-rows", "everturn-wire"]),
+    ("everturn-store-postgres", &["everturn-orchestrator", "everturn-store-rows", "everturn-wire"]),
     ("everturn-store-nats", &["everturn-orchestrator", "everturn-wire"]),
     // Pure translation: the transport starts the turn.
     ("everturn-dialect", &["everturn-wire"]),
@@ -61,6 +64,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "everturn-page",
             "everturn-provider",
             "everturn-store-nats",
+            "everturn-store-postgres",
             "everturn-store-sqlite",
             "everturn-telemetry",
             "everturn-terminal",

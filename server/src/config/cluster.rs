@@ -24,7 +24,7 @@ impl Cluster {
         environment: &Environment<'_>,
         table: ClusterTable,
     ) -> Result<Option<Self>> {
-        if flags.data.is_some() || flags.memory {
+        if flags.data.is_some() || flags.memory || flags.postgres.is_some() {
             // The command line says where conversations are kept instead.
             return Ok(None);
         }

@@ -25,6 +25,7 @@ pub(super) struct File {
     pub(super) compaction: CompactionTable,
     pub(super) telemetry: TelemetryTable,
     pub(super) cluster: ClusterTable,
+    pub(super) postgres: PostgresTable,
     #[serde(rename = "provider")]
     pub(super) providers: Vec<ProviderTable>,
     #[serde(rename = "route")]
@@ -89,6 +90,26 @@ pub(super) struct ClusterTable {
     pub(super) token: Option<Hidden>,
     pub(super) ca_file: Option<String>,
     pub(super) require_tls: bool,
+}
+
+/// The Postgres database that keeps conversations.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct PostgresTable {
+    pub(super) url: Option<Hidden>,
+    pub(super) password: Option<Hidden>,
+    pub(super) password_env: Option<String>,
+    pub(super) password_file: Option<String>,
+    pub(super) ca_file: Option<String>,
+    pub(super) schema: Option<String>,
+}
+
+impl PostgresTable {
+    /// Whether it says nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        let texts = [&self.password_env, &self.password_file, &self.ca_file, &self.schema];
+        self.url.is_none() && self.password.is_none() && texts.iter().all(|text| text.is_none())
+    }
 }
 
 /// Settings of exported traces. Their destination is set in the environment.

@@ -12,6 +12,8 @@ impl Config {
         if let Some(token) = &self.token {
             redactor.add(&Secret::new(token.reveal()));
         }
+        let of_postgres = self.postgres.iter().flat_map(|postgres| &postgres.secrets);
+        of_postgres.for_each(|secret| redactor.add(&Secret::new(secret.reveal())));
         for provider in &self.providers {
             let others = provider.credentials.iter().map(|(_, api)| api);
             others.chain([&provider.api]).for_each(|api| redactor.add_endpoint(endpoint(api)));

@@ -1,6 +1,7 @@
 mod cluster;
 mod compaction;
 mod mcp;
+mod postgres;
 mod provider;
 mod report;
 mod route;

@@ -2,7 +2,7 @@
 //! end as in an undisturbed run.
 
 mod calling;
-mod embedder;
+pub(crate) mod embedder;
 mod life;
 mod plan;
 mod provider;
@@ -15,7 +15,8 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use crate::fault::Moment;
 use life::run;
-use plan::{End, Loss, Plan, Program};
+pub(crate) use plan::Program;
+use plan::{End, Loss, Plan};
 
 /// Number of servers run and killed at the same time.
 const AT_ONCE: usize = 6;

@@ -31,6 +31,8 @@ mod markdown;
 mod page;
 mod permission;
 mod pipe;
+#[cfg(target_os = "linux")]
+mod postgres;
 mod proxy;
 mod reasoning;
 mod relay;

@@ -1,12 +1,13 @@
 //! Writes one append as SQL statements.
 
 use everturn_orchestrator::{Commit, Definition, JournalError, Version};
+use everturn_store_rows::integer;
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, Result};
 use tokio::sync::oneshot;
 
 use super::{added::Added, group::Known, row::Row};
-use crate::record::{count, integer, to_json};
+use crate::record::{count, to_json};
 
 /// An append waiting to be written.
 pub(crate) struct Append {
@@ -53,7 +54,8 @@ impl Append {
             Some((key, _)) => row.update(on, key, &mut known.left)?,
             None => row.insert(on, &self.id, &mut known.left)?,
         };
-        Added::new(on, key, &self.id, integer(self.commit.head.last_activity_at.0)).all(&self.commit)?;
+        let time = integer(self.commit.head.last_activity_at.0);
+        Added { on, conversation: key, time }.all(&self.id, &self.commit)?;
         Ok(Ok(version))
     }
 }

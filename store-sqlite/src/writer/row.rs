@@ -1,11 +1,12 @@
 //! Updates the row of a conversation in one statement, as each statement costs about as much as an insert.
 
 use everturn_orchestrator::{Head, TurnRecord, Version, Wait};
+use everturn_store_rows::{integer, status_code};
 use everturn_wire::{ConversationId, DoneReason};
 use rusqlite::{Connection, Result, Statement, ToSql, params};
 
 use super::left::Left;
-use crate::record::{integer, status_code, to_json};
+use crate::record::{to_json, unfit};
 
 const UPDATE: &str =
     "UPDATE conversation SET version = ?, created_at = ?, last_activity_at = ?, title = coalesce(nullif(title, ''), ?),
@@ -85,7 +86,7 @@ impl Bind<'_, '_> {
         self.value(integer(head.created_at.0))?;
         self.value(integer(head.last_activity_at.0))?;
         self.value(&head.title)?;
-        self.value(status_code(head.status)?)?;
+        self.value(status_code(head.status).map_err(unfit)?)?;
         self.value(&head.model)?;
         self.value(integer(head.end.value()))?;
         self.value(integer(head.last_seq))

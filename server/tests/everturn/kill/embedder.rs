@@ -4,9 +4,10 @@ use std::{env, fs::OpenOptions, io::Write as _, net::Ipv4Addr, path::PathBuf, sy
 
 use async_trait::async_trait;
 use everturn_kernel::{ToolAnswer, ToolSpec};
-use everturn_orchestrator::{Exponential, Invocation, Orchestrator, Policy, Tool};
+use everturn_orchestrator::{Exponential, Invocation, Journal, Orchestrator, Policy, Tool};
 use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
 use everturn_sim::Loopback;
+use everturn_store_postgres::{Options, PostgresJournal};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_transport_http::Metrics;
 use serde_json::json;
@@ -15,8 +16,8 @@ use tokio::{net::TcpListener, process::Command, signal::unix};
 use super::plan::Program;
 use crate::home::Home;
 
-/// Variables that configure the program.
-const JOURNAL: &str = "EMBEDDER_JOURNAL";
+/// Variables that configure the program. Its journal is a file, or a Postgres database if this is a URL.
+pub(crate) const JOURNAL: &str = "EMBEDDER_JOURNAL";
 const TRACE: &str = "EMBEDDER_TRACE";
 const PROVIDER: &str = "EMBEDDER_PROVIDER";
 /// Whether its tool needs approval, and whether it compacts histories.
@@ -66,6 +67,13 @@ impl Tool for Trace {
     }
 }
 
+async fn journal(place: String) -> Arc<dyn Journal> {
+    match place.starts_with("postgres://") {
+        true => Arc::new(PostgresJournal::open(&Options::new(place)).await.unwrap()),
+        false => Arc::new(SqliteJournal::open(place).unwrap()),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the process that the others kill"]
 async fn serves_until_a_signal() {
@@ -83,7 +91,7 @@ async fn serves_until_a_signal() {
         .model("sim", "model", Arc::new(ChatCompletions::new(http, ChatConfig::new(endpoint)).unwrap()))
         .tool(Trace(of(TRACE).into()))
         .schedule(Exponential { base: Duration::from_millis(50), ..Exponential::default() })
-        .journal(Arc::new(SqliteJournal::open(of(JOURNAL)).unwrap()))
+        .journal(journal(of(JOURNAL)).await)
         .build();
     orchestrator.resume().await.unwrap();
     let http = everturn_transport_http::CallLimits::default();

@@ -13,7 +13,7 @@ use everturn_orchestrator::{Cursor, StoredEvent};
 use memchr::memchr;
 
 use ids::End;
-pub(crate) use ids::Ids;
+pub use ids::Ids;
 pub(crate) use text::Chunks;
 use text::Repeated;
 
@@ -77,9 +77,11 @@ impl Run {
 
 /// An event as stored in a run.
 #[derive(Debug)]
-pub(crate) struct Kept<'r> {
-    pub(crate) start: Cursor,
-    pub(crate) end: Cursor,
+pub struct Kept<'r> {
+    /// Where it begins.
+    pub start: Cursor,
+    /// Where it ends.
+    pub end: Cursor,
     json: &'r [u8],
     ids: End<'r>,
     repeated: Option<Repeated>,
@@ -87,13 +89,13 @@ pub(crate) struct Kept<'r> {
 
 impl Kept<'_> {
     /// The `seq` of the chunk that contains its text.
-    pub(crate) fn refers_to(&self) -> Option<u64> {
+    pub fn refers_to(&self) -> Option<u64> {
         self.repeated.as_ref().map(|repeated| repeated.seq)
     }
 
     /// Restores the event, given the ids of its conversation and the JSON of the chunk that it refers to. `None` if the
     /// chunk does not fit.
-    pub(crate) fn event(&self, ids: &Ids, chunk: &[u8]) -> Option<StoredEvent> {
+    pub fn event(&self, ids: &Ids, chunk: &[u8]) -> Option<StoredEvent> {
         let (at, text) = match self.repeated {
             None => (0, &[][..]),
             Some(Repeated { at, from, length, .. }) => (at, chunk.get(from..)?.get(..length)?),
@@ -106,7 +108,7 @@ impl Kept<'_> {
 }
 
 /// The events of a run that begins at `begins`, or an error if the data is not a run.
-pub(crate) fn events(begins: Cursor, run: &[u8]) -> impl Iterator<Item = Result<Kept<'_>, Malformed>> {
+pub fn events(begins: Cursor, run: &[u8]) -> impl Iterator<Item = Result<Kept<'_>, Malformed>> {
     let (turn, mut rest) = memchr(b'\n', run).map_or((run, run), |at| (&run[..at], &run[at + 1..]));
     let mut start = begins;
     std::iter::from_fn(move || {
@@ -125,7 +127,7 @@ pub(crate) fn events(begins: Cursor, run: &[u8]) -> impl Iterator<Item = Result<
 /// The stored data is not a run.
 #[derive(Debug, thiserror::Error)]
 #[error("events that cannot be read")]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 /// The first event in the rest of a turn's run, and what follows it.
 fn first<'r>(start: Cursor, turn: &'r [u8], run: &'r [u8]) -> Option<(Kept<'r>, &'r [u8])> {

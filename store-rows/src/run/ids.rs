@@ -4,7 +4,8 @@ use everturn_wire::ConversationId;
 use memchr::{memchr, memmem};
 
 /// A conversation's id as it appears in the JSON of its events.
-pub(crate) struct Ids(Vec<u8>);
+#[derive(Debug)]
+pub struct Ids(Vec<u8>);
 
 /// What precedes the turn's id.
 const TURN_ID: &[u8] = br#","turnId":"#;
@@ -29,7 +30,8 @@ impl End<'_> {
 }
 
 impl Ids {
-    pub(crate) fn of(conversation: &ConversationId) -> Self {
+    /// Returns the ids of a conversation's events.
+    pub fn of(conversation: &ConversationId) -> Self {
         // A string can always be serialized.
         let id = serde_json::to_string(conversation).unwrap_or_default();
         Self(format!(r#","conversationId":{id}"#).into_bytes())

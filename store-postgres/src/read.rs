@@ -1,0 +1,165 @@
+//! Queries about one conversation or all of them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use everturn_orchestrator::{
+    Cursor, Head, Page, Room, Stored, StoredEvent, Take, Unsealed, Version, Window, kernel::Millis,
+};
+use everturn_store_rows::{CHUNK, Ids, RUN, SEAL, chunk, events as run_events, integer, role};
+use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use tokio_postgres::Row;
+
+use crate::{
+    error::Failure,
+    record::{self, count, get, optional_count},
+    session::Session,
+};
+
+/// Number of chunks, and of runs of events, per request: a reader who needs few must not receive all.
+const CHUNKS: i64 = 64;
+const RUNS: i64 = 8;
+
+pub(crate) async fn load(session: &Session, id: &ConversationId) -> Result<Option<Stored>, Failure> {
+    let sql =
+        "SELECT version, created_at, last_activity_at, title, status, end_reason, model, ends, last_seq,
+            turn, turn_begins, turn_seq, definition.json, wake_at, wait_ms, for_person
+        FROM conversation LEFT JOIN definition ON definition.key = conversation.definition WHERE id = $1";
+    let rows = session.query(sql, &[&id.as_str()]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let (version, head) = (Version(count(row, 0)?), record::head(row, 1)?);
+    Ok(Some(Stored { version, head, turn: record::turn(row, 9)?, owner: None }))
+}
+
+pub(crate) async fn chunks(
+    session: &Session,
+    id: &ConversationId,
+    window: Window,
+) -> Result<Vec<Arc<StoredChunk>>, Failure> {
+    let sql = match window.take {
+        Take::Newest => {
+            "SELECT place, role, text, supersedes FROM entry
+            WHERE conversation = (SELECT key FROM conversation WHERE id = $1) AND kind = $2
+                AND place > $3 AND place < $4 ORDER BY place DESC LIMIT $5"
+        }
+        Take::Oldest => {
+            "SELECT place, role, text, supersedes FROM entry
+            WHERE conversation = (SELECT key FROM conversation WHERE id = $1) AND kind = $2
+                AND place > $3 AND place < $4 ORDER BY place LIMIT $5"
+        }
+    };
+    let mut since = integer(window.since_seq.unwrap_or(0));
+    let mut before = integer(window.before_seq.unwrap_or(u64::MAX));
+    let limit = window.limit.unwrap_or(usize::MAX);
+    // Without a limit to their bytes, all are wanted.
+    let page = if window.max_bytes.is_some() { CHUNKS } else { i64::MAX };
+    let (mut room, mut chunks) = (Room::new(window.max_bytes), Vec::new());
+    'all: while chunks.len() < limit {
+        let page = page.min(integer((limit - chunks.len()) as u64));
+        let rows = session.query(sql, &[&id.as_str(), &CHUNK, &since, &before, &page]).await?;
+        for row in &rows {
+            if !room.has(get::<&str>(row, 2)?.len()) {
+                break 'all;
+            }
+            chunks.push(Arc::new(stored_chunk(row)?));
+        }
+        match (rows.last(), window.take) {
+            (Some(last), Take::Newest) if integer(rows.len() as u64) == page => before = get(last, 0)?,
+            (Some(last), Take::Oldest) if integer(rows.len() as u64) == page => since = get(last, 0)?,
+            _ => break,
+        }
+    }
+    if window.take == Take::Newest {
+        chunks.reverse();
+    }
+    Ok(chunks)
+}
+
+fn stored_chunk(row: &Row) -> Result<StoredChunk, Failure> {
+    let code = i64::from(get::<i16>(row, 1)?);
+    let role = role(code).ok_or_else(|| Failure::damaged(format!("role {code}")))?;
+    let chunk = chunk(get::<&str>(row, 2)?.as_bytes()).map_err(Failure::damaged)?;
+    Ok(StoredChunk { seq: count(row, 0)?, role, chunk: chunk.into(), supersedes: optional_count(row, 3)? })
+}
+
+pub(crate) async fn events(
+    session: &Session,
+    id: &ConversationId,
+    after: Cursor,
+    limit: usize,
+) -> Result<Vec<StoredEvent>, Failure> {
+    let sql = "SELECT place, begins, text, conversation FROM entry
+        WHERE conversation = (SELECT key FROM conversation WHERE id = $1) AND kind = $2 AND place > $3
+        ORDER BY place LIMIT $4";
+    let (mut events, mut from, ids) = (Vec::new(), integer(after.value()), Ids::of(id));
+    while events.len() < limit {
+        let rows = session.query(sql, &[&id.as_str(), &RUN, &from, &RUNS]).await?;
+        for row in &rows {
+            let begins = Cursor::from_value(count(row, 1)?);
+            let kept = run_events(begins, get::<&str>(row, 2)?.as_bytes()).collect::<Result<Vec<_>, _>>();
+            let mut kept = kept.map_err(Failure::damaged)?;
+            kept.retain(|kept| kept.end > after);
+            kept.truncate(limit - events.len());
+            let mut named: Vec<i64> = kept.iter().filter_map(|kept| kept.refers_to().map(integer)).collect();
+            named.dedup();
+            let chunks = texts(session, get(row, 3)?, &named).await?;
+            for kept in kept {
+                let chunk = kept.refers_to().map_or(Some(""), |seq| chunks.get(&seq).map(String::as_str));
+                let event = chunk.and_then(|chunk| kept.event(&ids, chunk.as_bytes()));
+                events.push(event.ok_or_else(|| Failure::damaged("an event without its chunk"))?);
+            }
+        }
+        match rows.last() {
+            Some(last) if integer(rows.len() as u64) == RUNS => from = get(last, 0)?,
+            _ => break,
+        }
+    }
+    Ok(events)
+}
+
+/// Returns the JSON of chunks, which events refer to.
+async fn texts(session: &Session, conversation: i64, seqs: &[i64]) -> Result<HashMap<u64, String>, Failure> {
+    if seqs.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let sql = "SELECT place, text FROM entry WHERE conversation = $1 AND kind = $2 AND place = ANY($3)";
+    let rows = session.query(sql, &[&conversation, &CHUNK, &seqs]).await?;
+    rows.iter().map(|row| Ok((count(row, 0)?, get(row, 1)?))).collect()
+}
+
+pub(crate) async fn metrics(session: &Session, id: &ConversationId) -> Result<Vec<TurnMetrics>, Failure> {
+    let sql = "SELECT text FROM entry
+        WHERE conversation = (SELECT key FROM conversation WHERE id = $1) AND kind = $2 ORDER BY place";
+    let rows = session.query(sql, &[&id.as_str(), &SEAL]).await?;
+    rows.iter().map(|row| record::json(row, 0)).collect()
+}
+
+pub(crate) async fn conversations(
+    session: &Session,
+    page: &Page,
+) -> Result<Vec<(ConversationId, Head)>, Failure> {
+    // In this form, the index leads to the first row of the page.
+    let sql = "SELECT id, created_at, last_activity_at, title, status, end_reason, model, ends, last_seq
+        FROM conversation WHERE id NOT LIKE 'ephemeral:%' AND last_activity_at <= $1
+            AND (last_activity_at < $1 OR id > $2)
+        ORDER BY last_activity_at DESC, id LIMIT $3";
+    let after = page.after.as_ref();
+    let at = after.map_or(i64::MAX, |after| integer(after.last_activity_at.0));
+    let id_after = after.map_or("", |after| after.id.as_str());
+    let limit = page.limit.map_or(i64::MAX, |limit| integer(limit as u64));
+    let rows = session.query_all(sql, &[&at, &id_after, &limit]).await?;
+    rows.iter().map(|row| Ok((id(row)?, record::head(row, 1)?))).collect()
+}
+
+pub(crate) async fn unsealed(session: &Session, before: Millis) -> Result<Vec<Unsealed>, Failure> {
+    let Some(last) = before.0.checked_sub(1) else { return Ok(Vec::new()) };
+    // Answered from the index alone, in its order: running turns come first.
+    let sql = "SELECT id, wake_at, wait_ms, for_person FROM conversation
+        WHERE turn IS NOT NULL AND (wake_at <= $1 OR (wake_at IS NULL AND NOT for_person))
+        ORDER BY wake_at NULLS FIRST, id";
+    let rows = session.query_all(sql, &[&integer(last)]).await?;
+    rows.iter().map(|row| Ok(Unsealed::new(id(row)?, record::wait(row, 1)?))).collect()
+}
+
+fn id(row: &Row) -> Result<ConversationId, Failure> {
+    Ok(ConversationId::from(get::<&str>(row, 0)?))
+}

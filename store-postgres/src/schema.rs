@@ -1,0 +1,88 @@
+//! The tables: checked, created, and brought up to date.
+
+use crate::{
+    OpenError,
+    error::{Failure, Place},
+    session::Session,
+};
+
+/// The migration from each format to the next. A released one is never changed.
+const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
+
+/// The latest format.
+const KNOWN: i64 = MIGRATIONS.len() as i64;
+
+/// The oldest version of Postgres that is accepted, as Postgres counts them.
+const OLDEST: i32 = 130_000;
+
+/// Checks that a database can hold a journal.
+pub(crate) async fn check(session: &Session, place: &Place) -> Result<(), OpenError> {
+    let sql = "SELECT current_setting('server_version_num')::integer, current_setting('server_version'),
+        current_setting('server_encoding'), current_setting('transaction_read_only'),
+        current_setting('fsync'), current_setting('full_page_writes')";
+    let rows = session.query(sql, &[]).await.map_err(|failure| failed(place, &failure))?;
+    let row = rows.first().ok_or_else(|| failed(place, &Failure::damaged("no settings")))?;
+    let setting = |why: String| Err(OpenError::Setting { place: place.clone(), why });
+    let [version, encoding, read_only, fsync, full_pages] =
+        [1, 2, 3, 4, 5].map(|at| row.get::<_, String>(at));
+    if row.get::<_, i32>(0) < OLDEST {
+        return setting(format!("Postgres {version} is too old: upgrade it to 13 or newer"));
+    }
+    if encoding != "UTF8" {
+        return setting(format!("its encoding is {encoding}: create a database with the encoding UTF8"));
+    }
+    if read_only != "off" {
+        let why =
+            "it is read-only, as a standby is, or by default_transaction_read_only: connect to the primary";
+        return setting(why.to_owned());
+    }
+    if fsync != "on" || full_pages != "on" {
+        tracing::warn!(
+            "{place}: what it acknowledged may be lost in a power cut; its settings fsync and full_page_writes must be on"
+        );
+    }
+    Ok(())
+}
+
+/// Brings the tables to the latest format. A foreign schema, or one of a newer version, is not changed. Nobody else may
+/// do this at the same time.
+pub(crate) async fn migrate(session: &Session, place: &Place) -> Result<(), OpenError> {
+    let found = format(session, place).await?;
+    if found > KNOWN {
+        return Err(OpenError::TooNew { place: place.clone(), found, known: KNOWN });
+    }
+    for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
+        let sql = format!("BEGIN; {migration}; UPDATE format SET version = {version}; COMMIT");
+        session.execute(&sql).await.map_err(|failure| failed(place, &failure))?;
+    }
+    Ok(())
+}
+
+/// Returns the format of a schema, which is created unless it exists; 0 = it is still empty.
+async fn format(session: &Session, place: &Place) -> Result<i64, OpenError> {
+    let error = |failure: Failure| failed(place, &failure);
+    let sql = "SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = pg_namespace.oid),
+        to_regclass(quote_ident(nspname) || '.format') IS NOT NULL
+        FROM pg_namespace WHERE nspname = $1";
+    let rows = session.query(sql, &[&place.schema]).await.map_err(error)?;
+    let Some(row) = rows.first() else {
+        // Its name is made of letters, digits and underscores.
+        session.execute(&format!("CREATE SCHEMA {}", place.schema)).await.map_err(error)?;
+        return Ok(0);
+    };
+    match (row.get::<_, i64>(0), row.get::<_, bool>(1)) {
+        (0, _) => Ok(0),
+        (_, false) => Err(OpenError::Foreign { place: place.clone() }),
+        (_, true) => {
+            let rows = session.query("SELECT version FROM format", &[]).await.map_err(error)?;
+            match rows.first() {
+                Some(row) => row.try_get(0).map_err(|_| OpenError::Foreign { place: place.clone() }),
+                None => Err(OpenError::Foreign { place: place.clone() }),
+            }
+        }
+    }
+}
+
+pub(crate) fn failed(place: &Place, failure: &Failure) -> OpenError {
+    OpenError::Database { place: place.clone(), what: failure.text().to_owned() }
+}

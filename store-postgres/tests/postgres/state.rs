@@ -1,0 +1,66 @@
+//! Documents, and what is removed with their conversation.
+
+use everturn_orchestrator::{Journal as _, StateStore as _, Version, kernel::Millis};
+use everturn_store_postgres::PostgresJournal;
+
+use crate::support::{Server, id, numbered, waiting};
+
+#[tokio::test]
+async fn documents_are_replaced_and_deleted() {
+    let Some(server) = Server::start().await else { return };
+    let journal = PostgresJournal::open(&server.options()).await.unwrap();
+    assert_eq!(journal.read("a").await, Ok(None));
+    journal.write("a", "1".to_owned()).await.unwrap();
+    journal.write("a", "\"\\u0000\"".to_owned()).await.unwrap();
+    assert_eq!(journal.read("a").await, Ok(Some("\"\\u0000\"".to_owned())));
+    journal.delete("a").await.unwrap();
+    assert_eq!(journal.read("a").await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_removed_conversation_leaves_nothing() {
+    let Some(server) = Server::start().await else { return };
+    let journal = PostgresJournal::open(&server.options()).await.unwrap();
+    for name in ["c", "ca"] {
+        journal.append(&name.into(), Version(0), numbered(1, "text")).await.unwrap();
+        journal.write(&format!("conversation/{name}/retry"), "1".to_owned()).await.unwrap();
+    }
+    assert!(journal.remove(&id()).await.unwrap());
+    assert_eq!(journal.read("conversation/c/retry").await, Ok(None));
+    assert_eq!(journal.read("conversation/ca/retry").await, Ok(Some("1".to_owned())));
+    assert_eq!(server.sql("SELECT count(*), count(DISTINCT conversation) FROM entry"), "2|1");
+}
+
+#[tokio::test]
+async fn idle_ephemeral_conversations_are_removed_with_what_only_they_used() {
+    let Some(server) = Server::start().await else { return };
+    let journal = PostgresJournal::open(&server.options()).await.unwrap();
+    for n in 0..300 {
+        let mut turn = waiting(5);
+        turn.definition.model = format!("test/{n}");
+        let id = format!("ephemeral:{n}");
+        journal.append(&id.as_str().into(), Version(0), numbered(1, "text").turn(turn)).await.unwrap();
+        // The last one still waits, and the one before it was active later.
+        let time = if n == 298 { 2 } else { 1 };
+        if n < 299 {
+            journal.append(&id.as_str().into(), Version(1), numbered(2, "end")).await.unwrap();
+            server.sql(&format!("UPDATE conversation SET last_activity_at = {time} WHERE id = '{id}'"));
+        }
+        journal.write(&format!("conversation/{id}/retry"), "1".to_owned()).await.unwrap();
+    }
+    journal.append(&id(), Version(0), numbered(1, "text")).await.unwrap();
+    assert_eq!(server.sql("SELECT count(*) FROM definition"), "300");
+    assert_eq!(journal.drop_ephemeral(Millis(2)).await, Ok(298));
+    let left = "SELECT string_agg(id, ' ' ORDER BY id) FROM conversation";
+    assert_eq!(server.sql(left), "c ephemeral:298 ephemeral:299");
+    assert_eq!(server.sql("SELECT count(*) FROM state"), "2");
+    assert_eq!(server.sql("SELECT count(*) FROM definition"), "1", "only the last one waits");
+    let stored = journal.load(&"ephemeral:299".into()).await.unwrap().unwrap();
+    assert_eq!(stored.turn.unwrap().definition.model, "test/299");
+    // A definition that was deleted is stored again.
+    let mut turn = waiting(5);
+    turn.definition.model = "test/297".to_owned();
+    journal.append(&id(), Version(1), numbered(2, "text").turn(turn.clone())).await.unwrap();
+    assert_eq!(journal.load(&id()).await.unwrap().unwrap().turn, Some(turn));
+    assert_eq!(journal.drop_ephemeral(Millis(u64::MAX)).await, Ok(1));
+}
