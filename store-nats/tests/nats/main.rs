@@ -5,6 +5,7 @@
 mod base;
 mod cluster;
 mod conformance;
+mod history;
 mod index;
 mod large;
 mod long;
