@@ -1,10 +1,15 @@
 //! Several nodes that share a journal, in one process: a modelled log with the faults of a real one.
 //!
-//! [`SharedLog`] gives each node its journal and its ports. A node can be [cut off](SharedLog::cut_off): its calls hang, and
-//! what it sent arrives when it is [connected](SharedLog::connect) again. [Removing](SharedLog::kill) it is the end of its
-//! process. [`Noise`] loses, repeats and delays live events.
+//! [`SharedLog`] gives each node its journal and its ports. A node can be [cut off](SharedLog::cut_off) as if it were frozen:
+//! its calls hang, and what it sent arrives when it is [connected](SharedLog::connect) again. It can be cut off [in
+//! part](SharedLog::part), one way, too: then its calls fail after a while. While the log [elects](SharedLog::elect), no node
+//! can use it. [Removing](SharedLog::kill) a node is the end of its process. [`Noise`] loses, repeats and delays live events,
+//! commands, and the answers to appends.
 
+mod append;
+mod commands;
 pub mod contract;
+mod fault;
 mod journal;
 mod list;
 mod ports;
@@ -16,11 +21,15 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Clock, Cluster, Commit, Incoming, Journal, LiveEvent, Member, MemoryJournal, NodeId, kernel::Millis,
+    Clock, Cluster, Commit, Incoming, Journal, JournalError, LiveEvent, Member, MemoryJournal, NodeId,
+    kernel::Millis,
 };
 use everturn_wire::ConversationId;
+use futures_util::future::{Either, select};
 use tokio::sync::{Notify, mpsc};
 
+use fault::GIVE_UP;
+pub use fault::{Carriage, Cut, Election, Fate, Noise, Way};
 use journal::NodeJournal;
 use list::{ListFollower, NodeList};
 use ports::NodePorts;
@@ -32,25 +41,12 @@ const LEASE: Duration = Duration::from_secs(15);
 #[derive(Clone)]
 pub struct SharedLog(Arc<Shared>);
 
-/// What happens to live events on their way, each with this probability.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Noise {
-    /// It is lost.
-    pub lost: f64,
-    /// It arrives twice.
-    pub doubled: f64,
-    /// It arrives after the next one.
-    pub late: f64,
-    /// An append is stored, but its answer is lost.
-    pub unknown: f64,
-}
-
 struct Shared {
     journal: MemoryJournal,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
-    /// Notified when a node is connected again.
-    connected: Notify,
+    /// Notified when something can be reached again.
+    healed: Notify,
 }
 
 struct State {
@@ -60,7 +56,12 @@ struct State {
     list: Vec<ListFollower>,
     inboxes: BTreeMap<NodeId, mpsc::UnboundedSender<Incoming>>,
     members: BTreeMap<NodeId, (Member, Millis)>,
+    /// Nodes that are frozen or dead.
     cut_off: BTreeSet<NodeId>,
+    dead: BTreeSet<NodeId>,
+    /// What nodes are cut off from otherwise.
+    cuts: BTreeMap<NodeId, Cut>,
+    election: Option<Election>,
     noise: Noise,
     random: fastrand::Rng,
     /// How many appends of each node were stored, stale and unknown.
@@ -68,8 +69,8 @@ struct State {
     witness: Option<Witness>,
 }
 
-/// Is shown each append that was stored: its node, its conversation, the commit, and whether its answer is lost.
-type Witness = Box<dyn Fn(&NodeId, &ConversationId, &Commit, bool) + Send>;
+/// Is shown each append: its node, its conversation, the commit, and what became of it.
+type Witness = Box<dyn Fn(&NodeId, &ConversationId, &Commit, Fate) + Send>;
 
 /// What became of appends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,8 +79,10 @@ pub struct Appends {
     pub stored: u64,
     /// Another node was faster.
     pub stale: u64,
-    /// They were stored, but their answer was lost.
+    /// They were stored, but their answer may be lost.
     pub unknown: u64,
+    /// They were stored after their node was told that their outcome is unknown.
+    pub late: u64,
 }
 
 struct Follower {
@@ -103,13 +106,16 @@ impl SharedLog {
             inboxes: BTreeMap::new(),
             members: BTreeMap::new(),
             cut_off: BTreeSet::new(),
+            dead: BTreeSet::new(),
+            cuts: BTreeMap::new(),
+            election: None,
             noise,
             random: fastrand::Rng::with_seed(seed),
             appends: Appends::default(),
             witness: None,
         };
-        let (journal, connected) = (MemoryJournal::new(), Notify::new());
-        Self(Arc::new(Shared { journal, clock, state: Mutex::new(state), connected }))
+        let (journal, healed) = (MemoryJournal::new(), Notify::new());
+        Self(Arc::new(Shared { journal, clock, state: Mutex::new(state), healed }))
     }
 
     /// Returns the journal and the ports of a node.
@@ -134,7 +140,7 @@ impl SharedLog {
         &self.0.journal
     }
 
-    /// Cuts a node off, as if it were frozen or behind a broken network: its calls hang, and nothing reaches it.
+    /// Cuts a node off, as if it were frozen: its calls hang, and nothing reaches it.
     pub fn cut_off(&self, name: &str) {
         self.0.lock().cut_off.insert(name.into());
     }
@@ -144,7 +150,32 @@ impl SharedLog {
         let node = NodeId::from(name);
         self.0.lock().cut_off.remove(&node);
         self.0.tell_missed(&node);
-        self.0.connected.notify_waiters();
+        self.0.healed.notify_waiters();
+    }
+
+    /// Cuts a node off in part, as a broken network does. Replaces the cut before.
+    pub fn part(&self, name: &str, cut: Cut) {
+        let mut state = self.0.lock();
+        state.cuts.insert(name.into(), cut);
+    }
+
+    /// Ends the cut of a node.
+    pub fn heal(&self, name: &str) {
+        let node = NodeId::from(name);
+        self.0.lock().cuts.remove(&node);
+        self.0.tell_missed(&node);
+        self.0.healed.notify_waiters();
+    }
+
+    /// Begins an election.
+    pub fn elect(&self, election: Election) {
+        self.0.lock().election = Some(election);
+    }
+
+    /// Ends an election.
+    pub fn elected(&self) {
+        self.0.lock().election = None;
+        self.0.healed.notify_waiters();
     }
 
     /// Forgets a node whose process has ended. Its lease lapses by itself.
@@ -153,20 +184,28 @@ impl SharedLog {
         let mut state = self.0.lock();
         // Its tasks may still run: nothing they do arrives.
         state.cut_off.insert(node.clone());
+        state.dead.insert(node.clone());
+        state.cuts.remove(&node);
         state.inboxes.remove(&node);
         state.followers.values_mut().for_each(|followers| followers.retain(|follower| follower.node != node));
         state.list.retain(|follower| !follower.is_of(&node));
+        drop(state);
+        self.0.healed.notify_waiters();
     }
 
-    /// Shows each append that is stored: its node, its conversation, the commit, and whether its answer is lost. Replaces
-    /// the witness before.
-    pub fn witness(&self, witness: impl Fn(&NodeId, &ConversationId, &Commit, bool) + Send + 'static) {
+    /// Shows each append: its node, its conversation, the commit, and what became of it. Replaces the witness before.
+    pub fn witness(&self, witness: impl Fn(&NodeId, &ConversationId, &Commit, Fate) + Send + 'static) {
         self.0.lock().witness = Some(Box::new(witness));
+    }
+
+    /// Replaces the noise.
+    pub fn disturb(&self, noise: Noise) {
+        self.0.lock().noise = noise;
     }
 
     /// Stops all noise.
     pub fn calm(&self) {
-        self.0.lock().noise = Noise::default();
+        self.disturb(Noise::default());
     }
 
     /// Returns what became of all appends.
@@ -180,28 +219,58 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the node is connected.
-    async fn reach(&self, node: &NodeId) {
+    /// Waits until a condition holds.
+    async fn until(&self, holds: impl Fn(&State) -> bool) {
         loop {
-            let mut connected = std::pin::pin!(self.connected.notified());
+            let mut healed = std::pin::pin!(self.healed.notified());
             // Register before checking, so that no notification is missed.
-            connected.as_mut().enable();
-            if !self.lock().cut_off.contains(node) {
+            healed.as_mut().enable();
+            if holds(&self.lock()) {
                 return;
             }
-            connected.await;
+            healed.await;
         }
+    }
+
+    /// Waits until a condition holds, as long as a client would. Returns whether it does.
+    async fn soon(&self, holds: impl Fn(&State) -> bool + Send) -> bool {
+        let until = std::pin::pin!(self.until(holds));
+        matches!(select(until, self.clock.sleep(GIVE_UP)).await, Either::Left(_))
+    }
+
+    /// Waits until the node is not frozen.
+    async fn reach(&self, node: &NodeId) {
+        self.until(|state| !state.cut_off.contains(node)).await;
+    }
+
+    /// Waits until a node can use the log. Returns false when its client gives up first.
+    async fn log_opens(&self, node: &NodeId) -> bool {
+        self.soon(|state| state.log_is_open(node)).await
+    }
+
+    /// Waits until the log answers a node that reads.
+    async fn answers(&self, node: &NodeId) -> Result<(), JournalError> {
+        self.reach(node).await;
+        let fails = self.lock().election.is_some_and(|election| election.fails);
+        if !fails && self.log_opens(node).await {
+            return Ok(());
+        }
+        Err(JournalError::Storage("the log does not answer".to_owned()))
     }
 }
 
 impl State {
     /// Sends an event to the followers of a conversation at other nodes, as far as the noise lets it.
     fn publish(&mut self, id: &ConversationId, from: &NodeId, event: &LiveEvent) {
-        let Self { followers, cut_off, noise, random, .. } = self;
-        let Some(followers) = followers.get_mut(id) else { return };
+        let Self { followers, cut_off, cuts, noise, random, .. } = self;
+        let cut = |node: &NodeId| cuts.get(node).copied().unwrap_or_default();
+        // All else is announced by the log.
+        let is_streamed = matches!(event, LiveEvent::Streamed(_));
+        let is_mute = is_streamed && (cut_off.contains(from) || cut(from).bus.blocks_out());
+        let Some(followers) = followers.get_mut(id).filter(|_| !is_mute) else { return };
         let mut happens = |chance: f64| random.f64() < chance;
         followers.retain_mut(|follower| {
-            let is_cut_off = cut_off.contains(&follower.node) || cut_off.contains(from);
+            let is_cut_off = cut_off.contains(&follower.node) || cut(&follower.node).bus.blocks_in();
             if follower.node == *from || is_cut_off || happens(noise.lost) {
                 return !follower.sender.is_closed();
             }

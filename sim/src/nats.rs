@@ -50,6 +50,8 @@ pub struct NatsConfig<'c> {
     pub jetstream: &'c str,
     /// What is added outside of blocks.
     pub server: &'c str,
+    /// What is added to the block `cluster`, such as `no_advertise: true`.
+    pub cluster: &'c str,
 }
 
 /// A server, which ends when this is dropped.
@@ -193,9 +195,10 @@ impl NatsCluster {
         let server = |n: usize| {
             // A frozen peer is noticed sooner than after minutes.
             let server = format!(
-                "ping_interval: \"2s\"\ncluster {{ name: test, listen: \"127.0.0.1:{}\", routes: [{}] }}\n{}",
+                "ping_interval: \"2s\"\ncluster {{ name: test, listen: \"127.0.0.1:{}\", routes: [{}], {} }}\n{}",
                 ports[n],
                 routes.join(", "),
+                more.cluster,
                 more.server
             );
             let client_and_monitor = [ports[3 + n], ports[6 + n]];

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "it is for printing")]
 
 use std::{
+    collections::BTreeMap,
     process::ExitCode,
     sync::{
         Mutex, PoisonError,
@@ -29,6 +30,9 @@ struct Arguments {
     /// Number of nodes that share the journal; 0 = one process after another
     #[arg(long, default_value_t = 0)]
     nodes: usize,
+    /// Run the other worlds, too, when one fails
+    #[arg(long)]
+    keep_going: bool,
 }
 
 impl Arguments {
@@ -57,11 +61,11 @@ fn replay(arguments: &Arguments, seed: u64) -> ExitCode {
 }
 
 fn all(arguments: &Arguments) -> ExitCode {
-    let Arguments { from, turns, nodes, .. } = *arguments;
+    let Arguments { from, turns, nodes, keep_going, .. } = *arguments;
     let began = Instant::now();
     let (next, sealed, lives) = (AtomicU64::new(from), AtomicU64::new(0), AtomicU64::new(0));
     let (failed, tally) = (AtomicBool::new(false), Mutex::new(Tally::default()));
-    let first = Mutex::new(None::<(u64, Vec<String>)>);
+    let failures = Mutex::new(BTreeMap::<u64, Vec<String>>::new());
     let work = || {
         while sealed.load(Ordering::Relaxed) < turns && !failed.load(Ordering::Relaxed) {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -69,10 +73,9 @@ fn all(arguments: &Arguments) -> ExitCode {
             sealed.fetch_add(verdict.turns as u64, Ordering::Relaxed);
             lives.fetch_add(verdict.lives as u64, Ordering::Relaxed);
             tally.lock().unwrap_or_else(PoisonError::into_inner).add(&verdict.tally);
-            let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
-            if !verdict.wrong.is_empty() && first.as_ref().is_none_or(|(before, _)| seed < *before) {
-                *first = Some((seed, verdict.wrong));
-                failed.store(true, Ordering::Relaxed);
+            if !verdict.wrong.is_empty() {
+                failures.lock().unwrap_or_else(PoisonError::into_inner).insert(seed, verdict.wrong);
+                failed.store(!keep_going, Ordering::Relaxed);
             }
         }
     };
@@ -91,11 +94,13 @@ fn all(arguments: &Arguments) -> ExitCode {
     for (what, times) in tally.into_inner().unwrap_or_else(PoisonError::into_inner).iter() {
         println!("{times:>8} {what}");
     }
-    let Some((seed, wrong)) = first.into_inner().unwrap_or_else(PoisonError::into_inner) else {
-        return ExitCode::SUCCESS;
-    };
-    println!("seed {seed} fails after {} worlds:", seed - from + 1);
-    wrong.iter().for_each(|what| println!("  {what}"));
-    println!("again: cargo run --release -p everturn-sim --bin crash-world -- --nodes {nodes} --seed {seed}");
-    ExitCode::FAILURE
+    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (seed, wrong) in &failures {
+        println!("seed {seed} fails after {} worlds:", seed - from + 1);
+        wrong.iter().for_each(|what| println!("  {what}"));
+        println!(
+            "again: cargo run --release -p everturn-sim --bin crash-world -- --nodes {nodes} --seed {seed}"
+        );
+    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -87,12 +87,13 @@ impl State {
             (_, Some(is)) => ListEvent::Changed(is),
             (Some(_), None) => ListEvent::Removed(id.clone()),
         };
-        let Self { list, cut_off, .. } = self;
+        let Self { list, cut_off, cuts, .. } = self;
         list.retain_mut(|follower| {
             if follower.node == *from {
                 return !follower.sender.is_closed();
             }
-            if cut_off.contains(&follower.node) || cut_off.contains(from) {
+            let cut = cuts.get(&follower.node).copied().unwrap_or_default();
+            if cut_off.contains(&follower.node) || cut.bus.blocks_in() {
                 follower.missed = true;
                 return true;
             }

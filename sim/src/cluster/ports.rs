@@ -1,21 +1,19 @@
 //! A node's ports.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use everturn_orchestrator::{
-    CommandBus, Incoming, JournalError, LiveBus, LiveEvent, Member, Membership, NodeId, SendError, Streamed,
+    JournalError, LiveBus, LiveEvent, Member, Membership, NodeId, Streamed, kernel::Millis,
 };
 use everturn_wire::ConversationId;
 use futures_util::{
     StreamExt as _,
-    future::{Either, select},
     stream::{BoxStream, unfold},
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use super::{Follower, LEASE, Shared};
+use super::{Follower, LEASE, Shared, State, fault::Way};
 
 pub(super) struct NodePorts {
     pub(super) node: NodeId,
@@ -34,6 +32,9 @@ impl LiveBus for NodePorts {
 
     async fn follow(&self, id: &ConversationId) -> Result<BoxStream<'static, LiveEvent>, JournalError> {
         self.shared.reach(&self.node).await;
+        if !self.shared.soon(|state| state.cut(&self.node).bus == Way::Open).await {
+            return Err(JournalError::Storage("the bus does not answer".to_owned()));
+        }
         let (sender, receiver) = mpsc::unbounded_channel();
         let follower = Follower { node: self.node.clone(), sender, late: None };
         self.shared.lock().followers.entry(id.clone()).or_default().push(follower);
@@ -42,53 +43,54 @@ impl LiveBus for NodePorts {
 }
 
 #[async_trait]
-impl CommandBus for NodePorts {
-    async fn send(&self, to: &NodeId, request: Bytes, within: Duration) -> Result<Bytes, SendError> {
-        let (shared, from, to) = (self.shared.clone(), self.node.clone(), to.clone());
-        // In its own task: a request arrives even if nobody waits for its reply any more.
-        let exchange = tokio::spawn(async move {
-            let (replied, reply) = oneshot::channel();
-            shared.reach(&from).await;
-            let inbox = shared.lock().inboxes.get(&to).cloned().ok_or(SendError::NoNode)?;
-            // A request to a node that is cut off arrives when it is connected again.
-            shared.reach(&to).await;
-            let reply_with = Box::new(move |bytes| drop(replied.send(bytes)));
-            inbox.send(Incoming { request, reply: reply_with }).map_err(|_| SendError::NoNode)?;
-            reply.await.map_err(|_| SendError::Unanswered)
-        });
-        match select(exchange, self.shared.clock.sleep(within)).await {
-            Either::Left((replied, _)) => replied.unwrap_or(Err(SendError::Unanswered)),
-            Either::Right(((), _)) => Err(SendError::Unanswered),
-        }
-    }
-
-    async fn receive(&self) -> Result<BoxStream<'static, Incoming>, JournalError> {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        self.shared.lock().inboxes.insert(self.node.clone(), sender);
-        Ok(stream(receiver))
-    }
-}
-
-#[async_trait]
 impl Membership for NodePorts {
     async fn renew(&self, member: &Member) -> Result<(), JournalError> {
-        self.shared.reach(&self.node).await;
-        let now = self.shared.clock.now();
-        self.shared.lock().members.insert(self.node.clone(), (member.clone(), now));
-        Ok(())
+        self.request(|state, now| {
+            state.members.insert(self.node.clone(), (member.clone(), now));
+        })
+        .await
     }
 
     async fn leave(&self) -> Result<(), JournalError> {
-        self.shared.reach(&self.node).await;
-        self.shared.lock().members.remove(&self.node);
-        Ok(())
+        self.request(|state, _| {
+            state.members.remove(&self.node);
+        })
+        .await
     }
 
     async fn members(&self) -> Result<Vec<Member>, JournalError> {
+        self.request(|state, now| {
+            state.members.retain(|_, (_, renewed)| u128::from(now.since(*renewed)) < LEASE.as_millis());
+            state.members.values().map(|(member, _)| member.clone()).collect()
+        })
+        .await
+    }
+}
+
+impl NodePorts {
+    /// Makes a request to the membership. It may take effect although its answer does not arrive.
+    async fn request<T: Send>(
+        &self,
+        request: impl Fn(&mut State, Millis) -> T + Send + Sync,
+    ) -> Result<T, JournalError> {
+        let Shared { clock, .. } = &*self.shared;
         self.shared.reach(&self.node).await;
-        let now = self.shared.clock.now();
-        let mut state = self.shared.lock();
-        state.members.retain(|_, (_, renewed)| u128::from(now.since(*renewed)) < LEASE.as_millis());
-        Ok(state.members.values().map(|(member, _)| member.clone()).collect())
+        let arrives = {
+            let mut state = self.shared.lock();
+            let way = state.way_to_members(&self.node);
+            let answer = (!way.blocks_out()).then(|| request(&mut state, clock.now()));
+            if way == Way::Open
+                && let Some(answer) = answer
+            {
+                return Ok(answer);
+            }
+            !way.blocks_out()
+        };
+        let opens = self.shared.soon(|state| state.way_to_members(&self.node) == Way::Open).await;
+        match opens {
+            // The same request twice is like once.
+            true => Ok(request(&mut self.shared.lock(), clock.now())),
+            false => Err(JournalError::Storage(format!("the members do not answer (asked: {arrives})"))),
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! Worlds of several nodes: the real orchestrator at each of them, over one modelled log.
 //!
-//! Everything derives from the seed: what the model says and how it fails, which nodes are killed, cut off or shut down
-//! and when, how the log loses, repeats and delays events and answers, and what people do at which node. After a while
-//! the noise ends, every node is connected, and everything must settle.
+//! Everything derives from the seed: what the model says and how it fails; which nodes are killed, frozen, shut down, or cut
+//! off from the log, the other nodes or the membership, one way, too, and when; when the log has no leader; how events,
+//! commands and the answers to appends are lost, repeated and delayed, so that an append may be stored after it was given
+//! up; and what people do at which node. After a while the noise ends, every node is connected, and everything must settle.
 //!
 //! Besides what is checked for one process: no call of a tool starts twice at all nodes together; no provider call is
 //! repeated unless a fault, a stop or a *retry now* cut it off; no call comes before the end of its wait, or long after
 //! it; a message is neither lost nor said twice, at whatever nodes a request was repeated; no task panics.
+//! `notes/mutants.md` lists the bugs that these checks caught on purpose.
 
 mod check;
 mod ledger;

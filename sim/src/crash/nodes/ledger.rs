@@ -12,11 +12,14 @@ use super::super::{
     book::{Book, is_shared},
     script::Position,
 };
-use crate::WallClock;
+use crate::{WallClock, cluster::Fate};
 
 /// How long after its wait a call may come once the noise has ended, in milliseconds: a lease lapses, and a node looks
 /// for turns without an owner only from time to time.
 const LATE_MS: u64 = 90_000;
+
+/// How long a command may be on its way, in milliseconds.
+const ON_ITS_WAY_MS: u64 = 60_000;
 
 /// What all nodes did. Clones share it.
 #[derive(Clone)]
@@ -36,10 +39,15 @@ struct Entries {
     hurried: BTreeMap<ConversationId, usize>,
     /// Starts of each call of a tool, by turn, step and id.
     started: BTreeMap<(String, u32, String), usize>,
-    cut_off: BTreeSet<NodeId>,
+    /// Nodes that are dead or cut off, and by how many faults.
+    cut_off: BTreeMap<NodeId, usize>,
     leaving: BTreeSet<NodeId>,
     /// Nodes that others may take for gone.
     absent: BTreeSet<NodeId>,
+    /// The number of faults that concern all nodes.
+    outages: usize,
+    /// Commands are lost or late, so that a node may take over from one that is there.
+    delays_commands: bool,
     /// When the noise ended.
     calm_at: Option<u64>,
 }
@@ -75,12 +83,19 @@ struct Wait {
 pub(super) struct CallId(usize);
 
 impl Ledger {
-    pub(super) fn new(book: Book, clock: WallClock) -> Self {
-        Self { book, clock, entries: Arc::default() }
+    pub(super) fn new(book: Book, clock: WallClock, delays_commands: bool) -> Self {
+        let entries = Entries { delays_commands, ..Entries::default() };
+        Self { book, clock, entries: Arc::new(Mutex::new(entries)) }
     }
 
-    /// Records an append that took effect. `lost`: its node gets no answer.
-    pub(super) fn saved(&self, node: &NodeId, id: &ConversationId, commit: &Commit, lost: bool) {
+    /// Records an append.
+    pub(super) fn appended(&self, node: &NodeId, id: &ConversationId, commit: &Commit, fate: Fate) {
+        if fate == Fate::Failed {
+            self.book.pages().tally.count("an append fails");
+            self.book.note(|| format!("{node} {id}: an append fails"));
+            self.entries().calls_of(node, id).for_each(Call::cut_off);
+            return;
+        }
         let mut entries = self.entries();
         let mut pages = self.book.pages();
         if let Some(last) = commit.all_events().last() {
@@ -116,18 +131,27 @@ impl Ledger {
             match call.state {
                 State::Over => call.state = State::Saved,
                 // It is saved as it leaves.
-                State::Running if lost || is_leaving => call.state = State::CutOff,
+                State::Running if fate != Fate::Stored || is_leaving => call.state = State::CutOff,
                 _ => {}
             }
         }
-        if lost {
-            pages.tally.count("the answer to an append is lost");
+        let delays = entries.delays_commands && entries.calm_at.is_none_or(|calm| now < calm + ON_ITS_WAY_MS);
+        if fate == Fate::Late || delays {
+            // Whoever has continued meanwhile is too late.
+            let others =
+                entries.calls.iter_mut().filter(|call| call.conversation == *id && call.node != *node);
+            others.for_each(Call::cut_off);
+        }
+        match fate {
+            Fate::Lost => pages.tally.count("the answer to an append is lost"),
+            Fate::Late => pages.tally.count("an append is stored late"),
+            Fate::Stored | Fate::Failed => {}
         }
         let (chunks, events) = (commit.chunks.len(), commit.all_events().count());
         let (sealed, due) = (commit.sealed.is_some(), until.map(|until| until.at.0));
         pages.note(|| {
             format!(
-                "{node} {id}: {chunks} chunks and {events} events are saved, sealed: {sealed}, due: {due:?}, answer lost: {lost}"
+                "{node} {id}: {chunks} chunks and {events} events are saved, sealed: {sealed}, due: {due:?}, {fate:?}"
             )
         });
     }
@@ -135,14 +159,15 @@ impl Ledger {
     /// Records a call. Returns its number at its position of the script.
     pub(super) fn asked(&self, node: &NodeId, id: &ConversationId, place: &Position) -> (CallId, usize) {
         let mut entries = self.entries();
-        let is_cut_off = entries.cut_off.contains(node);
+        let is_cut_off = entries.cut_off.contains_key(node);
         let calls = entries.places.entry(place.clone()).or_default();
         let number = *calls;
         *calls += 1;
         self.book.note(|| {
             format!("{node} {id}: call {number} for {}.{}, cut off: {is_cut_off}", place.0, place.1)
         });
-        let state = if entries.absent.contains(node) { State::CutOff } else { State::Running };
+        let is_absent = entries.outages > 0 || entries.absent.contains(node);
+        let state = if is_absent { State::CutOff } else { State::Running };
         entries.calls.push(Call {
             node: node.clone(),
             conversation: id.clone(),
@@ -173,10 +198,22 @@ impl Ledger {
     /// Records that a node is killed, shut down or cut off.
     pub(super) fn cut_off(&self, node: &NodeId) {
         let mut entries = self.entries();
-        entries.cut_off.insert(node.clone());
+        *entries.cut_off.entry(node.clone()).or_default() += 1;
         entries.absent.insert(node.clone());
         let open = entries.calls.iter_mut().filter(|call| call.node == *node);
         open.for_each(Call::cut_off);
+    }
+
+    /// Records that no node can save for now.
+    pub(super) fn outage(&self) {
+        let mut entries = self.entries();
+        entries.outages += 1;
+        entries.calls.iter_mut().for_each(Call::cut_off);
+    }
+
+    /// Records that what was begun in an outage has settled.
+    pub(super) fn outage_is_over(&self) {
+        self.entries().outages -= 1;
     }
 
     /// Records that a node shuts down: it leaves the calls that run at the end of its grace period.
@@ -186,13 +223,19 @@ impl Ledger {
 
     /// Records that a node is connected again.
     pub(super) fn connected(&self, node: &NodeId) {
-        self.entries().cut_off.remove(node);
+        let mut entries = self.entries();
+        if let Some(count) = entries.cut_off.get_mut(node) {
+            *count -= 1;
+            if *count == 0 {
+                entries.cut_off.remove(node);
+            }
+        }
     }
 
     /// Records that the others have noticed that a node is connected again.
     pub(super) fn noticed(&self, node: &NodeId) {
         let mut entries = self.entries();
-        if !entries.cut_off.contains(node) {
+        if !entries.cut_off.contains_key(node) {
             entries.absent.remove(node);
         }
     }

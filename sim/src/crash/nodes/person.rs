@@ -14,12 +14,16 @@ use super::{
     node::Node,
     world::{World, is_excused},
 };
+use crate::cluster::Carriage;
 
 /// How long people wait for an answer before they turn to another node.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long an accepted command may take to have its effect.
 const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long a command that was not answered, or a copy of one, may be on its way.
+const ON_ITS_WAY: Duration = Duration::from_secs(60);
 
 /// How long after the noise everything must be answered, in milliseconds.
 const SETTLED_MS: u64 = 90_000;
@@ -77,8 +81,9 @@ impl World {
         if hurries {
             // It was accepted, but may still wait behind the call that continues the turn.
             let (ledger, conversation) = (self.ledger.clone(), id.clone());
+            let is_over = matches!(done, Some(Ok(_))) && self.plan.noise.commands == Carriage::default();
             tokio::spawn(async move {
-                sleep(CARRIED_OUT_WITHIN).await;
+                sleep(if is_over { CARRIED_OUT_WITHIN } else { ON_ITS_WAY }).await;
                 ledger.has_hurried(&conversation);
             });
         }

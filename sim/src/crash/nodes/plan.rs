@@ -6,7 +6,7 @@ use super::super::{
     plan::{Deed, What, deed},
     script::BUDGET_MS,
 };
-use crate::cluster::Noise;
+use crate::cluster::{Carriage, Cut, Election, Noise, Way};
 
 /// The course of a world.
 #[derive(Clone, Debug)]
@@ -43,6 +43,10 @@ pub(super) enum Fault {
     CutOff { ms: u64 },
     /// It shuts down with this grace period, and another one begins later.
     Shutdown { grace_ms: u64, down_ms: u64 },
+    /// It is cut off in part for this long.
+    Part { cut: Cut, ms: u64 },
+    /// The log is without a leader for this long, for all nodes.
+    Election { election: Election, ms: u64 },
 }
 
 impl Plan {
@@ -63,6 +67,13 @@ impl Plan {
             doubled: chance(&mut rng, 0.3),
             late: chance(&mut rng, 0.3),
             unknown: chance(&mut rng, 0.1),
+            unsent: chance(&mut rng, 0.05),
+            delayed: chance(&mut rng, 0.05),
+            commands: Carriage {
+                lost: chance(&mut rng, 0.2),
+                doubled: chance(&mut rng, 0.4),
+                late: chance(&mut rng, 0.4),
+            },
         };
         let calm_ms = [15_000, 60_000, 300_000][rng.usize(0..3)];
         let mut troubles: Vec<_> = (0..rng.usize(0..8)).map(|_| trouble(&mut rng, nodes, calm_ms)).collect();
@@ -86,10 +97,29 @@ fn trouble(rng: &mut fastrand::Rng, nodes: usize, calm_ms: u64) -> Trouble {
     let (at_ms, place) = (rng.u64(0..calm_ms), rng.usize(0..nodes));
     let most = usize::from(rng.bool());
     let down_ms = rng.u64(0..[500, 20_000][most]);
-    let what = match rng.u8(0..5) {
+    let what = match rng.u8(0..10) {
         0 | 1 => Fault::Kill { down_ms },
         2 | 3 => Fault::CutOff { ms: rng.u64(0..[2_000, 40_000][most]) },
-        _ => Fault::Shutdown { grace_ms: [0, 2_000, 30_000][rng.usize(0..3)], down_ms },
+        4 => Fault::Shutdown { grace_ms: [0, 2_000, 30_000][rng.usize(0..3)], down_ms },
+        5..=7 => Fault::Part { cut: cut(rng), ms: rng.u64(0..[2_000, 40_000][most]) },
+        _ => Fault::Election {
+            election: Election { fails: rng.bool(), members: rng.bool() },
+            ms: rng.u64(0..[9_000, 30_000][most]),
+        },
     };
     Trouble { at_ms, place, what }
+}
+
+/// Chooses what a node is cut off from: the log, the other nodes, everything, or anything.
+fn cut(rng: &mut fastrand::Rng) -> Cut {
+    let way = |rng: &mut fastrand::Rng| [Way::Out, Way::In, Way::Both][rng.usize(0..3)];
+    let any = |rng: &mut fastrand::Rng| if rng.bool() { way(rng) } else { Way::Open };
+    let refuses = rng.bool();
+    let one = way(rng);
+    match rng.u8(0..4) {
+        0 => Cut { log: one, ..Cut::default() },
+        1 => Cut { bus: one, refuses, ..Cut::default() },
+        2 => Cut { log: one, bus: one, members: one, refuses },
+        _ => Cut { log: any(rng), bus: any(rng), members: any(rng), refuses },
+    }
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{Error, Journal as _, JournalError};
+use everturn_orchestrator::{Error, Journal as _, JournalError, NodeId};
 use everturn_wire::{ConversationId, ConversationStatus};
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -26,6 +26,9 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
 /// How long after a node is connected again others may still take its turns over, as they have not seen its lease yet.
 const NOTICED_WITHIN: Duration = Duration::from_secs(7);
+
+/// Pause before a process that could not begin is followed by another.
+const BEGINS_AGAIN: Duration = Duration::from_secs(1);
 
 /// Number of watchers of a conversation that go from node to node. At each place, another one stays.
 const WANDERERS: usize = 2;
@@ -57,9 +60,10 @@ impl World {
         book.begin_life();
         let clock = WallClock::new(book.pages().time.wall());
         let log = SharedLog::noisy(Arc::new(clock.clone()), plan.noise, seed);
-        let ledger = Ledger::new(book.clone(), clock);
+        let ledger =
+            Ledger::new(book.clone(), clock, plan.noise.commands.lost + plan.noise.commands.late > 0.0);
         let witness = ledger.clone();
-        log.witness(move |node, id, commit, lost| witness.saved(node, id, commit, lost));
+        log.witness(move |node, id, commit, fate| witness.appended(node, id, commit, fate));
         let watchers = |c: usize| {
             let (id, book) = (ConversationId::from(format!("c{c}")), book.clone());
             (0..WANDERERS + plan.nodes).map(move |number| Watcher::new(id.clone(), number, book.clone()))
@@ -134,6 +138,8 @@ impl World {
             Fault::Kill { .. } => "a node is killed",
             Fault::CutOff { .. } => "a node is cut off",
             Fault::Shutdown { .. } => "a node shuts down",
+            Fault::Part { .. } => "a node is cut off in part",
+            Fault::Election { .. } => "the log has no leader",
         });
         match what {
             Fault::Kill { down_ms } => {
@@ -148,10 +154,27 @@ impl World {
                 if !node.life.is_over() {
                     book.note(|| format!("{name} is connected"));
                     self.log.connect(name);
-                    self.ledger.connected(&id);
-                    sleep(NOTICED_WITHIN).await;
-                    self.ledger.noticed(&id);
+                    self.returns(&id).await;
                 }
+            }
+            Fault::Part { cut, ms } => {
+                self.ledger.cut_off(&id);
+                self.log.part(name, cut);
+                sleep(Duration::from_millis(ms)).await;
+                if !node.life.is_over() {
+                    book.note(|| format!("{name} is healed"));
+                    self.log.heal(name);
+                    self.returns(&id).await;
+                }
+            }
+            Fault::Election { election, ms } => {
+                self.ledger.outage();
+                self.log.elect(election);
+                sleep(Duration::from_millis(ms)).await;
+                book.note(|| "there is a leader".to_owned());
+                self.log.elected();
+                sleep(NOTICED_WITHIN).await;
+                self.ledger.outage_is_over();
             }
             Fault::Shutdown { grace_ms, down_ms } => {
                 self.ledger.shuts_down(&id);
@@ -167,20 +190,35 @@ impl World {
         }
     }
 
-    /// Begins a process at this place.
+    /// Records that a node is connected again, and waits until the others have noticed.
+    async fn returns(&self, node: &NodeId) {
+        self.ledger.connected(node);
+        sleep(NOTICED_WITHIN).await;
+        self.ledger.noticed(node);
+    }
+
+    /// Begins a process at this place. As long as it cannot, another one tries.
     async fn begin(&self, place: usize) {
-        let number = {
-            let mut state = self.state();
-            state.begun += 1;
-            state.begun
-        };
-        let name = format!("n{number}");
-        self.ledger.book.note(|| format!("{name} begins at {place}"));
-        let node = Node::new(&name, self.seed, &self.plan, &self.log, &self.ledger);
-        if let Err(error) = node.orchestrator.resume().await {
-            self.ledger.book.wrong(format!("{name} cannot resume: {error}"));
+        loop {
+            let number = {
+                let mut state = self.state();
+                state.begun += 1;
+                state.begun
+            };
+            let name = format!("n{number}");
+            self.ledger.book.note(|| format!("{name} begins at {place}"));
+            let node = Node::new(&name, self.seed, &self.plan, &self.log, &self.ledger);
+            match node.orchestrator.resume().await {
+                Ok(_) => {
+                    self.state().places[place] = Some(node);
+                    return;
+                }
+                Err(error) if is_excused(&error) => self.end(&node, place),
+                Err(error) => return self.ledger.book.wrong(format!("{name} cannot resume: {error}")),
+            }
+            self.ledger.book.note(|| format!("{name} cannot begin"));
+            sleep(BEGINS_AGAIN).await;
         }
-        self.state().places[place] = Some(node);
     }
 
     /// Ends a process.
@@ -240,6 +278,8 @@ pub(super) fn is_excused(error: &Error) -> bool {
             | Error::NoReply { .. }
             | Error::NotSaved { .. }
             | Error::Remote { .. }
-            | Error::Journal(JournalError::Unknown(_) | JournalError::Stale { .. })
+            | Error::Journal(
+                JournalError::Unknown(_) | JournalError::Stale { .. } | JournalError::Storage(_)
+            )
     )
 }
