@@ -102,24 +102,35 @@ impl Subscription {
             // Check both before reading events: none arrive after shutdown, or once the conversation is lost.
             let is_down = self.source.shutdown.is_down();
             let lost = self.conversation.is_lost();
-            let (live, end) = {
+            let (live, start, end) = {
                 let log = &mut self.conversation.state().live.log;
-                (log.ready(self.next, TAKEN_AT_ONCE), log.end())
+                (log.ready(self.next, TAKEN_AT_ONCE), log.start(), log.end())
             };
-            match live {
-                Some(frames) if frames.is_empty() && self.conversation.has_moved() => {
-                    // Another instance continues the same stream.
-                    self.conversation = self.source.registry.get(&self.conversation.id).await?;
+            let frames = match live {
+                Some(frames) => frames,
+                None if self.catch_up().await? => continue,
+                None if start < end => {
+                    // Nothing before the live tail is stored.
+                    self.next = start;
+                    continue;
                 }
-                Some(frames) if frames.is_empty() && lost => {
-                    self.lost = true;
-                    self.conversation.check_kept()?;
-                }
-                Some(frames) if frames.is_empty() && is_down => return Err(Error::ShuttingDown),
-                Some(frames) if frames.is_empty() && end < self.next => self.await_others().await?,
-                Some(frames) if frames.is_empty() => self.growth().await,
-                Some(frames) => self.taken = frames.into(),
-                None => self.catch_up().await?,
+                // Neither is there a live tail: what was last appended may not be stored yet, so nothing is skipped.
+                None => Vec::new(),
+            };
+            if !frames.is_empty() {
+                self.taken = frames.into();
+            } else if self.conversation.has_moved() {
+                // Another instance continues the same stream.
+                self.conversation = self.source.registry.get(&self.conversation.id).await?;
+            } else if lost {
+                self.lost = true;
+                self.conversation.check_kept()?;
+            } else if is_down {
+                return Err(Error::ShuttingDown);
+            } else if end < self.next {
+                self.await_others().await?;
+            } else {
+                self.growth(end).await;
             }
         }
     }
@@ -129,7 +140,7 @@ impl Subscription {
     async fn await_others(&mut self) -> Result<(), Error> {
         let version = self.conversation.state().record.version;
         if self.compared.replace(version) == Some(version) {
-            self.growth().await;
+            self.growth(self.next).await;
             return Ok(());
         }
         let is_behind = self.conversation.catch_up(&*self.source.journal).await?;
@@ -139,8 +150,8 @@ impl Subscription {
         Ok(())
     }
 
-    /// Waits until there is an event after the cursor.
-    async fn growth(&self) {
+    /// Waits until there is an event after the cursor and after `seen`.
+    async fn growth(&self, seen: Cursor) {
         let mut grew = pin!(self.conversation.grew.notified());
         // Register before checking, so that no notification is missed.
         grew.as_mut().enable();
@@ -149,7 +160,7 @@ impl Subscription {
             (state.live.log.end(), state.record.version)
         };
         let is_behind = self.conversation.is_lost()
-            || end > self.next
+            || end > self.next.max(seen)
             || (end < self.next && self.compared != Some(version))
             || self.source.shutdown.is_down();
         if !is_behind {
@@ -169,15 +180,15 @@ impl Subscription {
         Ok(())
     }
 
-    async fn catch_up(&mut self) -> Result<(), Error> {
+    /// Reads events after the cursor from the journal. Returns whether there are any.
+    async fn catch_up(&mut self) -> Result<bool, Error> {
         let stored = self.source.journal.events(&self.conversation.id, self.next, TAKEN_AT_ONCE).await?;
         self.taken = stored.iter().map(Frame::stored).collect();
-        match self.taken.front_mut() {
-            Some(first) if first.start() < self.next => *first = first.rest(self.next),
-            Some(_) => {}
-            // Nothing before the live tail is stored.
-            None => self.next = self.conversation.state().live.log.start(),
+        if let Some(first) = self.taken.front_mut()
+            && first.start() < self.next
+        {
+            *first = first.rest(self.next);
         }
-        Ok(())
+        Ok(!self.taken.is_empty())
     }
 }

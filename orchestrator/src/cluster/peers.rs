@@ -32,6 +32,8 @@ pub(crate) struct Peers {
     started_at: OnceLock<Millis>,
     /// Notified when a node has left.
     pub(crate) look_now: Notify,
+    /// Notified when this node has looked for turns without an owner.
+    pub(crate) has_looked: Notify,
 }
 
 /// What is known since the members were last read.
@@ -61,6 +63,7 @@ impl Peers {
             orphans: Mutex::default(),
             started_at: OnceLock::new(),
             look_now: Notify::new(),
+            has_looked: Notify::new(),
         }
     }
 

@@ -77,10 +77,12 @@ impl Conversation {
     pub(crate) async fn catch_up(&self, journal: &dyn Journal) -> Result<bool, crate::JournalError> {
         match journal.load(&self.id).await? {
             Some(stored) if stored.version > self.state().record.version => match self.seat.follows() {
+                // An append of this node is stored although it was given up: nobody drives its turn.
+                Follows::Yes if stored.turn.is_some() && self.is_owned(&stored) => self.lose(Loss::Moved),
                 Follows::Yes => self.reload(stored, journal).await?,
                 Follows::Outdated => self.lose(Loss::Moved),
                 // An append of this node may be stored, but not acknowledged yet.
-                Follows::Driven if !stored.owner.is_some_and(|owner| self.is_own(&owner)) => {
+                Follows::Driven if !self.is_owned(&stored) => {
                     self.check_driver();
                     return Ok(true);
                 }
@@ -195,6 +197,10 @@ impl Conversation {
         let after = after.max(state.live.journaled);
         let frames = state.live.log.merged_after(after);
         Streamed { base: state.record.version, events: frames.iter().map(Frame::to_stored).collect() }
+    }
+
+    fn is_owned(&self, stored: &Stored) -> bool {
+        stored.owner.as_ref().is_some_and(|owner| self.is_own(owner))
     }
 
     fn is_own(&self, owner: &NodeId) -> bool {

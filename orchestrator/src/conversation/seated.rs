@@ -63,6 +63,11 @@ impl Conversation {
         Vacancy(self.seat.vacancy())
     }
 
+    /// Whether nobody has the seat.
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.seat.vacancy().is_some()
+    }
+
     /// Takes the seat for the parked turn, if its wait is over.
     ///
     /// # Errors

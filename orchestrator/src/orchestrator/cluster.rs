@@ -119,8 +119,13 @@ impl Orchestrator {
     }
 
     /// Takes over turns that are due and have had no owner for a while: their heir may lack their model.
+    /// Also wakes turns of this node that nobody here knows: their append was given up, and stored later.
     async fn take_over_left(&self, peers: &Peers) -> Result<(), Error> {
-        let orphans = self.orphans(peers).await?;
+        let unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
+        let (own, others): (Vec<_>, Vec<_>) =
+            unsealed.into_iter().partition(|turn| turn.owner.as_ref() == Some(&peers.cluster.node));
+        self.wake(own.into_iter().filter(|turn| self.registry.held(&turn.id).is_none()));
+        let orphans = without_owner(peers, others);
         let now = self.ports.clock.now();
         let mut due = self.inherit(peers, orphans).1;
         due.retain(|turn| !turn.wait.lasts(now));
@@ -131,9 +136,7 @@ impl Orchestrator {
 
     /// Returns unsealed turns whose owner is gone.
     async fn orphans(&self, peers: &Peers) -> Result<Vec<Unsealed>, Error> {
-        let mut unsealed = self.ports.journal.unsealed(Millis(u64::MAX)).await?;
-        unsealed.retain(|turn| !turn.owner.as_ref().is_some_and(|owner| peers.is_alive(owner)));
-        Ok(unsealed)
+        Ok(without_owner(peers, self.ports.journal.unsealed(Millis(u64::MAX)).await?))
     }
 
     /// Leaves the other nodes, which take over at once.
@@ -149,6 +152,12 @@ impl Orchestrator {
         let told = others.iter().map(|member| peers.ask(&member.node, &Request::TakeOver, NOTICED_WITHIN));
         join_all(told).await;
     }
+}
+
+/// Returns those of these turns whose owner is gone.
+fn without_owner(peers: &Peers, mut unsealed: Vec<Unsealed>) -> Vec<Unsealed> {
+    unsealed.retain(|turn| !turn.owner.as_ref().is_some_and(|owner| peers.is_alive(owner)));
+    unsealed
 }
 
 /// Carries out the requests of other nodes, each in its own task.
@@ -195,5 +204,6 @@ async fn keep(parts: Parts, peers: Arc<Peers>) {
         if let Err(error) = taken {
             tracing::warn!(%error, "turns without a server cannot be found now");
         }
+        peers.has_looked.notify_waiters();
     }
 }

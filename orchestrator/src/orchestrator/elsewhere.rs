@@ -1,6 +1,6 @@
 //! Carries out commands where their conversation is driven: here, or at another node.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use everturn_wire::ConversationId;
 
@@ -103,7 +103,16 @@ impl Orchestrator {
             _ if self.ports.shutdown.is_down() => Reply::Left,
             Request::Ping => Reply::Done(true),
             Request::TakeOver => {
-                self.ports.peers.iter().for_each(|peers| peers.look_now.notify_one());
+                if let Some(peers) = &self.ports.peers {
+                    let mut looked = pin!(peers.has_looked.notified());
+                    looked.as_mut().enable();
+                    peers.look_now.notify_one();
+                    // The node that leaves waits for this: as long as it is there, it tells everybody that it has left.
+                    tokio::select! {
+                        () = looked => {}
+                        () = self.ports.shutdown.down() => {}
+                    }
+                }
                 Reply::Done(true)
             }
             Request::Tail { id, after } => match self.registry.held(&id) {

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
 use crate::{
-    Cursor, Error, JournalError, RequestScope,
+    Cursor, Error, JournalError, RequestScope, Version,
     conversation::Conversation,
     given::GivenHistory,
     json, new_id, report,
@@ -35,6 +35,22 @@ struct Checked {
     start: StartTurn,
     given: Option<GivenHistory>,
     turn_id: TurnId,
+    key: Option<Keyed>,
+}
+
+/// The key of a request, in a journal that is shared.
+#[derive(Clone)]
+struct Keyed {
+    key: RequestKey,
+    /// The version of the conversation up to which it has started no turn.
+    unused: Version,
+}
+
+/// Whether a key has started a turn.
+enum Begun {
+    With(Started),
+    /// Not up to this version of the conversation.
+    Not(Version),
 }
 
 impl Orchestrator {
@@ -53,7 +69,7 @@ impl Orchestrator {
         let key = RequestKey::of(&start)?;
         let id = conversation(&start, key.as_ref())?;
         let Some(key) = key else {
-            return self.start_in(&id, Checked { start, given, turn_id: new_id::turn() }, None).await;
+            return self.start_in(&id, Checked { start, given, turn_id: new_id::turn(), key: None }).await;
         };
         // In its own task: it completes even if this future is dropped, and a repeated request waits for its outcome.
         let this = self.clone();
@@ -61,12 +77,17 @@ impl Orchestrator {
             let others = key.conversations().into_iter().filter(|_| start.conversation_id.is_none());
             let places: Vec<ConversationId> = others.chain([id.clone()]).collect();
             let _alone = this.registry.alone_with_key(&places[0]).await;
+            let mut unused = Version::default();
             for place in &places {
-                if let Some(begun) = this.begun_with(place, &key).await? {
-                    return Ok(begun);
-                }
+                unused = match this.begun_with(place, &key).await? {
+                    Begun::With(begun) => return Ok(begun),
+                    // The last one is that of the turn.
+                    Begun::Not(unused) => unused,
+                };
             }
-            this.start_in(&id, Checked { start, given, turn_id: key.turn_id() }, Some(&key)).await
+            let turn_id = key.turn_id();
+            let key = this.ports.peers.is_some().then_some(Keyed { key, unused });
+            this.start_in(&id, Checked { start, given, turn_id, key }).await
         };
         match tokio::spawn(starting).await {
             Ok(started) => started,
@@ -75,12 +96,7 @@ impl Orchestrator {
         }
     }
 
-    async fn start_in(
-        &self,
-        id: &ConversationId,
-        checked: Checked,
-        key: Option<&RequestKey>,
-    ) -> Result<Started, Error> {
+    async fn start_in(&self, id: &ConversationId, checked: Checked) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         // Checked first, so that an unknown model does not create a conversation.
         let model = self.ports.models.choose(checked.start.model.as_deref(), None)?;
@@ -98,18 +114,13 @@ impl Orchestrator {
             session::go_on_if_due(&self.ports, &conversation)?;
             match self.begin_checked(&conversation, checked.clone()).await {
                 // Another node began a turn first, so that this conversation is busy, or will be in a moment.
-                Err(Error::Journal(JournalError::Stale { .. }) | Error::Elsewhere { .. }) => {
-                    drop(conversation);
-                    self.ports.clock.sleep(LOOK_AGAIN).await;
-                    // Perhaps with this key.
-                    if let Some(key) = key
-                        && let Some(begun) = self.begun_with(id, key).await?
-                    {
-                        return Ok(begun);
-                    }
-                }
+                Err(Error::Journal(JournalError::Stale { .. }) | Error::Elsewhere { .. }) => {}
+                // It began a turn while the key was looked for, and has sealed it. Perhaps with this key.
+                Err(Error::Busy { .. }) if checked.key.is_some() && conversation.is_vacant() => {}
                 begun => return begun,
             }
+            drop(conversation);
+            self.ports.clock.sleep(LOOK_AGAIN).await;
         }
     }
 
@@ -118,7 +129,8 @@ impl Orchestrator {
         conversation: &Arc<Conversation>,
         start: StartTurn,
     ) -> Result<Started, Error> {
-        self.begin_checked(conversation, Checked { start, given: None, turn_id: new_id::turn() }).await
+        self.begin_checked(conversation, Checked { start, given: None, turn_id: new_id::turn(), key: None })
+            .await
     }
 
     async fn begin_checked(
@@ -127,7 +139,16 @@ impl Orchestrator {
         checked: Checked,
     ) -> Result<Started, Error> {
         conversation.settled().await;
-        let Checked { start, given, turn_id } = checked;
+        let Checked { start, given, turn_id, key } = checked;
+        // Taken before the version is read: what this instance learns later ends the vacancy, and what it does not learn makes
+        // its append stale.
+        let vacancy = key.as_ref().map(|_| conversation.vacancy());
+        if let Some(Keyed { key, unused }) = &key
+            && conversation.state().record.version != *unused
+            && let Begun::With(begun) = self.begun_with(&conversation.id, key).await?
+        {
+            return Ok(begun);
+        }
         let last_model = conversation.state().record.head.model.clone();
         let model = self.ports.models.choose(start.model.as_deref(), last_model.as_deref())?;
         self.check_retry(conversation, &model, start.retry.as_ref())?;
@@ -146,7 +167,10 @@ impl Orchestrator {
             settings.bring(Arc::new(scope));
             check_choice(&settings, &start)?;
         }
-        let seated = conversation.claim()?;
+        let seated = match vacancy {
+            Some(vacancy) => conversation.claim_since(vacancy)?,
+            None => conversation.claim()?,
+        };
         let (started, begun) = oneshot::channel();
         let job = match given {
             Some(given) => {
@@ -170,16 +194,16 @@ impl Orchestrator {
     }
 
     /// Returns the turn of the conversation that was started with this key.
-    async fn begun_with(&self, id: &ConversationId, key: &RequestKey) -> Result<Option<Started>, Error> {
+    async fn begun_with(&self, id: &ConversationId, key: &RequestKey) -> Result<Begun, Error> {
         let journal = &self.ports.journal;
-        let Some(stored) = journal.load(id).await? else { return Ok(None) };
+        let Some(stored) = journal.load(id).await? else { return Ok(Begun::Not(Version::default())) };
         let running = stored.turn.map(|turn| (turn.snapshot.id().clone(), turn.from));
         let (turn_id, from) = match running.filter(|(turn_id, _)| key.began(turn_id)) {
             Some((turn_id, from)) => (turn_id, Some(from)),
             None => {
                 let sealed = journal.metrics(id).await?.into_iter().map(|turn| turn.turn_id);
                 let Some(turn_id) = sealed.into_iter().find(|turn_id| key.began(turn_id)) else {
-                    return Ok(None);
+                    return Ok(Begun::Not(stored.version));
                 };
                 (turn_id, None)
             }
@@ -196,7 +220,7 @@ impl Orchestrator {
                 Error::KeyUsed { turn_id: turn_id.clone(), why }
             })?,
         };
-        Ok(Some(Started { conversation_id: id.clone(), turn_id, from, is_new: false }))
+        Ok(Begun::With(Started { conversation_id: id.clone(), turn_id, from, is_new: false }))
     }
 
     /// Returns the position of a turn's first event, if it is still kept.

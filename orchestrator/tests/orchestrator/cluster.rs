@@ -1,13 +1,15 @@
 //! Several nodes that share a journal.
 
+mod late;
 mod list;
+mod newer;
 mod take_over;
 
 use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{Clock, Cursor, Error, MemoryState, SystemClock};
 use everturn_provider::{Cue, Scripted};
-use everturn_sim::cluster::{Noise, SharedLog, contract};
+use everturn_sim::cluster::{Carriage, Noise, SharedLog, contract};
 use everturn_wire::ConversationStatus;
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, sleep, timeout};
