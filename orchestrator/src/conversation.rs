@@ -262,7 +262,7 @@ impl Record {
 /// Splits a saved turn into its public view and its parked form. A turn that cannot be restored shows no retry.
 fn from_record(record: TurnRecord) -> (RunningTurn, Result<Parked, RestoreError>) {
     let TurnRecord { snapshot, wait, from, first_seq, definition } = record;
-    match Turn::restore(snapshot) {
+    match definition.check().and_then(|()| Turn::restore(snapshot)) {
         Ok(turn) => (RunningTurn::new(&turn, from, first_seq), Ok(Parked { turn, wait, definition })),
         Err(error) => (
             RunningTurn { from, first_seq, retry: None, takes_retry_now: false, approvals: Box::default() },

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use everturn_kernel::RestoreError;
 use everturn_wire::{ApprovalMode, RequiredReport, TraceContext, Value};
 use serde::{Deserialize, Serialize};
 
 use super::RequestScope;
 
-/// The latest version. A turn with a newer one cannot be resumed.
+/// The latest version. A turn with a newer one is left to a newer program. To be raised with anything that an earlier program
+/// must not ignore, such as a new schedule.
 const VERSION: u32 = 2;
 
 /// The version of a turn whose request has no [`RequestScope`], which version 2 added.
@@ -103,8 +105,11 @@ impl Definition {
         (self.version, self.request) = (VERSION, Some(scope));
     }
 
-    /// Whether this program supports its version.
-    pub(crate) fn is_known(&self) -> bool {
-        self.version <= VERSION
+    /// Checks that this program supports its version. Otherwise a newer one must continue the turn.
+    pub(crate) fn check(&self) -> Result<(), RestoreError> {
+        match self.version {
+            found if found > VERSION => Err(RestoreError::TooNew { found, known: VERSION }),
+            _ => Ok(()),
+        }
     }
 }

@@ -154,11 +154,6 @@ impl TurnSettings {
                 gone.get_or_insert_with(|| format!("the schedule of this turn is not known here: {name}"));
                 None
             });
-        if !definition.is_known() {
-            gone.get_or_insert_with(|| {
-                "this turn was begun by a newer version of Everturn: upgrade it".to_owned()
-            });
-        }
         let tools = ports.tools.current();
         let tools = configured.tools.as_ref().map_or_else(|| tools.clone(), |names| tools.only(names));
         let callers = definition.request.as_deref().and_then(RequestScope::specs);
