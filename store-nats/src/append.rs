@@ -11,7 +11,7 @@ use crate::{
     error::failed,
     garbage::AFTER,
     journal::NatsJournal,
-    label::{Label, Last, MAX_HEADERS},
+    label::{self, Label, Last, MAX_HEADERS},
     leader::{Answer, Leader, Patience},
     parts::{LARGE, PART, Parts},
     record,
@@ -161,8 +161,10 @@ impl<'j> Attempt<'j> {
                 Answer::Full(what) if !lost => return Err(failed(&leader.place, &what)),
                 Answer::Later(what) | Answer::Full(what) => what,
                 Answer::Lost(what) => {
+                    if !lost {
+                        self.lost.fetch_add(1, Ordering::Relaxed);
+                    }
                     lost = true;
-                    self.lost.fetch_add(1, Ordering::Relaxed);
                     what
                 }
                 Answer::TooLarge => {
@@ -224,13 +226,29 @@ impl<'j> Attempt<'j> {
                 return Ok(Found::Mine(next.sequence));
             }
             let last = leader.last_within(&self.subject, patience).await?;
+            if let (Some(_), Some(last)) = (&next, &last)
+                && label::is_newer(&last.headers)
+            {
+                // A newer version continues it. Whatever it says, something else was stored.
+                return Ok(Found::Other(last.sequence));
+            }
             let last = last.map(|last| last.last(self.id)).transpose()?;
             match last {
                 Some(last) if last.version == self.expected => return Ok(Found::Nothing(self.expected)),
                 // Something was stored between the two requests.
                 Some(last) if last.version > self.expected && next.is_none() => {}
-                Some(last) if !last.label.removes() => return Ok(Found::Other(last.version)),
-                Some(_) | None => return Ok(Found::Other(0)),
+                Some(last) if last.version > self.expected && !last.label.removes() => {
+                    return Ok(Found::Other(last.version));
+                }
+                Some(last) if last.version > self.expected => return Ok(Found::Other(0)),
+                // Even the expected one is missing: this server was the leader until it was frozen or cut off, and does not know
+                // yet that it is not any more. A mark of a removal would have been kept for longer than an append takes.
+                Some(_) => {}
+                None if self.subject == leader.names().appends(self.id) => {}
+                None => return Ok(Found::Other(0)),
+            }
+            if !patience.pause().await {
+                return Err(failed(&leader.place, "its answers are older than what was stored"));
             }
         }
     }

@@ -22,6 +22,11 @@ impl Cache {
         self.lock().get(id).filter(|last| last.version == version).cloned()
     }
 
+    /// Returns the latest version that is known to be stored.
+    pub(crate) fn newest(&self, id: &ConversationId) -> Option<u64> {
+        self.lock().get(id).map(|last| last.version)
+    }
+
     pub(crate) fn put(&self, id: &ConversationId, last: Last) {
         let mut known = self.lock();
         if known.len() >= CONVERSATIONS && !known.contains_key(id) {

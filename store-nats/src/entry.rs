@@ -6,9 +6,10 @@ use everturn_orchestrator::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{
-    error::damaged,
+    error::{damaged, newer},
     label::{self, Label, Last},
     leader::Leader,
+    record,
 };
 
 /// A message of the stream.
@@ -49,8 +50,15 @@ impl Entry {
     }
 
     /// Returns the error when it cannot be read.
-    pub(crate) fn unreadable(&self, id: &ConversationId, error: &dyn std::error::Error) -> JournalError {
-        damaged(id, &format!("append {}: {error}", self.sequence))
+    pub(crate) fn unreadable(
+        &self,
+        id: &ConversationId,
+        error: &(dyn std::error::Error + 'static),
+    ) -> JournalError {
+        let what = format!("append {}: {error}", self.sequence);
+        let is_newer = matches!(error.downcast_ref(), Some(label::Unreadable::Newer(_)))
+            || matches!(error.downcast_ref(), Some(record::Unreadable::Newer));
+        if is_newer { newer(id, &what) } else { damaged(id, &what) }
     }
 }
 

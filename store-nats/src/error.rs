@@ -88,3 +88,8 @@ pub(crate) fn failed(place: &Place, what: &str) -> JournalError {
 pub(crate) fn damaged(id: &ConversationId, what: &str) -> JournalError {
     JournalError::Storage(format!("conversation {id} is damaged: {what}; restore the stream from a backup"))
 }
+
+/// Returns the error when a newer version wrote what is stored.
+pub(crate) fn newer(id: &ConversationId, what: &str) -> JournalError {
+    JournalError::Storage(format!("conversation {id} cannot be used by this version: {what}"))
+}

@@ -15,12 +15,15 @@ use everturn_orchestrator::{
     Version, Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use tokio::time;
 
 use crate::{
     ConnectError, Names, Options,
-    base::{Bases, last_append},
+    base::Bases,
     cache::Cache,
-    connect, garbage,
+    connect,
+    entry::Entry,
+    garbage,
     index::Index,
     label,
     label::Last,
@@ -28,9 +31,14 @@ use crate::{
     record, walk,
 };
 
+/// How often the last append is asked for again when an older one is returned than this process knows, and the pause before.
+const OLD_ANSWERS: u32 = 20;
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+
 /// A journal in one JetStream stream, which any number of processes may use at the same time.
 ///
-/// Readings contain every append that was acknowledged before they began, in any process.
+/// Readings contain every append that was acknowledged before they began: to this process always; to others, unless a server
+/// answers that was the leader until a moment ago, as when it was frozen.
 #[derive(Debug)]
 pub struct NatsJournal {
     pub(crate) leader: Leader,
@@ -106,7 +114,7 @@ impl NatsJournal {
         self.bases.extend(id, None).await.map(drop)
     }
 
-    /// Returns how many times the answer to an append was lost, so that the stream had to show whether it was stored.
+    /// Returns the number of appends whose answer was lost, so that the stream had to show whether they were stored.
     pub fn lost_answers(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -116,14 +124,34 @@ impl NatsJournal {
         format!("{}-{}", self.node, self.appends.fetch_add(1, Ordering::Relaxed))
     }
 
+    /// Returns the last message of a conversation's appends. A server that was the leader until a moment ago may answer, too,
+    /// without the latest ones: those that this process knows are waited for.
+    async fn last_entry(&self, id: &ConversationId) -> Result<Option<Entry>, JournalError> {
+        let subject = self.leader.names().appends(id);
+        for _ in 0..OLD_ANSWERS {
+            let entry = self.leader.last(&subject).await?;
+            let found = entry.as_ref().map_or(0, |entry| entry.sequence);
+            if self.cache.newest(id).is_none_or(|known| known <= found) {
+                return Ok(entry);
+            }
+            tracing::debug!(conversation = %id, found, "a server answered without the latest append");
+            time::sleep(ASK_AGAIN).await;
+        }
+        // It was removed elsewhere.
+        self.cache.forget(id);
+        self.leader.last(&subject).await
+    }
+
     /// Returns the last append of a conversation; `None` if it does not exist. Costs a request.
     pub(crate) async fn last(&self, id: &ConversationId) -> Result<Option<Last>, JournalError> {
-        last_append(&self.leader, id).await
+        let entry = self.last_entry(id).await?;
+        let last = entry.map(|entry| entry.last(id)).transpose()?;
+        Ok(last.filter(|last| !last.label.removes()))
     }
 
     /// Costs three requests, and one for each part of a large append.
     async fn load_last(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
-        let Some(entry) = self.leader.last(&self.leader.names().appends(id)).await? else { return Ok(None) };
+        let Some(entry) = self.last_entry(id).await? else { return Ok(None) };
         let label = entry.label(id)?;
         let Some(mut head) = label.head.clone() else { return Ok(None) };
         walk::check_last(&self.leader, id, &entry, &label).await?;

@@ -182,10 +182,7 @@ impl Label {
 impl Brief {
     /// Reads a part of the headers of an append.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Unreadable> {
-        let format = text(headers, VERSION)?.parse().map_err(|_| Unreadable::Header(VERSION))?;
-        if format > FORMAT {
-            return Err(Unreadable::Newer(format));
-        }
+        check_format(headers)?;
         let wake = headers.get(WAKE).map(|wake| moment(wake.as_str()).ok_or(Unreadable::Header(WAKE)));
         let (turn, wake) = (text(headers, TURN)?, wake.transpose()?);
         let wait = match (turn, wake) {
@@ -215,6 +212,16 @@ impl Last {
 /// Names the append that a message is.
 pub(crate) fn set_id(headers: &mut HeaderMap, id: &str) {
     headers.insert(ID, id);
+}
+
+fn check_format(headers: &HeaderMap) -> Result<(), Unreadable> {
+    let format = text(headers, VERSION)?.parse().map_err(|_| Unreadable::Header(VERSION))?;
+    if format > FORMAT { Err(Unreadable::Newer(format)) } else { Ok(()) }
+}
+
+/// Whether a newer version wrote an append, in a format that this one does not know.
+pub(crate) fn is_newer(headers: &HeaderMap) -> bool {
+    matches!(check_format(headers), Err(Unreadable::Newer(_)))
 }
 
 /// Returns the id of the append in a message, or an empty text.

@@ -1,6 +1,9 @@
 //! Requests to the stream's leader, whose answers contain everything that was acknowledged.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use async_nats::{
     Client, HeaderMap, Request, RequestErrorKind,
@@ -121,6 +124,24 @@ impl Leader {
     /// Returns the patience of an operation that begins now.
     pub(crate) fn patience(&self) -> Patience {
         Patience { until: Instant::now() + self.give_up_after, pause: FIRST_PAUSE }
+    }
+
+    /// Repeats what fails, as a new bucket has no leader yet, and an old one may be electing another.
+    pub(crate) async fn repeat<T, E: fmt::Display, F: Future<Output = Result<T, E>>>(
+        &self,
+        what: &str,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, JournalError> {
+        let mut patience = self.patience();
+        loop {
+            match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(error) if !patience.pause().await => {
+                    return Err(failed(&self.place, &format!("{what}: {error}")));
+                }
+                Err(_) => {}
+            }
+        }
     }
 
     /// Sends a message to be stored, once.

@@ -5,20 +5,16 @@ use async_nats::jetstream::{
     stream::StorageType,
 };
 use async_trait::async_trait;
+use bytes::Bytes;
 use everturn_orchestrator::{JournalError, StateStore};
 
-use crate::{
-    ConnectError, NatsJournal,
-    error::{Place, failed},
-    leader::Leader,
-    names::token,
-};
+use crate::{ConnectError, NatsJournal, error::failed, leader::Leader, names::token};
 
 /// The documents that all nodes share, such as retry settings. The last writer wins.
 #[derive(Debug)]
 pub struct NatsState {
     bucket: Store,
-    place: Place,
+    leader: Leader,
 }
 
 impl NatsJournal {
@@ -34,7 +30,7 @@ impl NatsJournal {
             ..Config::default()
         };
         let bucket = bucket(&self.leader, "STATE", config).await?;
-        Ok(NatsState { bucket, place: self.leader.place.clone() })
+        Ok(NatsState { bucket, leader: self.leader.clone() })
     }
 }
 
@@ -51,26 +47,25 @@ pub(crate) async fn bucket(leader: &Leader, name: &str, config: Config) -> Resul
     leader.context.create_key_value(config).await.map_err(|error| failed(&error))
 }
 
-impl NatsState {
-    fn failed(&self, error: &dyn std::fmt::Display) -> JournalError {
-        failed(&self.place, &format!("the settings: {error}"))
-    }
-}
+/// The beginning of errors.
+const SETTINGS: &str = "the settings";
 
 #[async_trait]
 impl StateStore for NatsState {
     async fn read(&self, name: &str) -> Result<Option<String>, JournalError> {
-        let json = self.bucket.get(token(&name.into())).await.map_err(|error| self.failed(&error))?;
+        let key = token(&name.into());
+        let json = self.leader.repeat(SETTINGS, || self.bucket.get(key.clone())).await?;
         let text = json.map(|json| String::from_utf8(json.into()));
-        text.transpose().map_err(|error| self.failed(&error))
+        text.transpose().map_err(|error| failed(&self.leader.place, &format!("{SETTINGS}: {error}")))
     }
 
     async fn write(&self, name: &str, json: String) -> Result<(), JournalError> {
-        let written = self.bucket.put(token(&name.into()), json.into()).await;
-        written.map(drop).map_err(|error| self.failed(&error))
+        let (key, json) = (token(&name.into()), Bytes::from(json));
+        self.leader.repeat(SETTINGS, || self.bucket.put(key.clone(), json.clone())).await.map(drop)
     }
 
     async fn delete(&self, name: &str) -> Result<(), JournalError> {
-        self.bucket.purge(token(&name.into())).await.map_err(|error| self.failed(&error))
+        let key = token(&name.into());
+        self.leader.repeat(SETTINGS, || self.bucket.purge(key.clone())).await
     }
 }

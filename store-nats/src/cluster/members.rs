@@ -1,21 +1,17 @@
 //! Membership: a key for each node in a bucket that forgets keys that are not renewed.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use async_nats::jetstream::{
     kv::{Config, Store},
     stream::StorageType,
 };
 use async_trait::async_trait;
+use bytes::Bytes;
 use everturn_orchestrator::{JournalError, Member, Membership, NodeId};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
-use crate::{
-    ConnectError,
-    error::{Place, failed},
-    leader::Leader,
-    state::bucket,
-};
+use crate::{ConnectError, leader::Leader, state::bucket};
 
 /// How long a lease lasts after its last renewal. Longer than an election of the servers (4 to 9 s), during which nobody
 /// can renew.
@@ -24,8 +20,11 @@ const LEASE: Duration = Duration::from_secs(15);
 pub(super) struct NatsMembers {
     bucket: Store,
     node: NodeId,
-    place: Place,
+    leader: Leader,
 }
+
+/// The beginning of errors.
+const MEMBERS: &str = "the members";
 
 impl NatsMembers {
     pub(super) async fn new(leader: &Leader, node: NodeId) -> Result<Self, ConnectError> {
@@ -38,11 +37,16 @@ impl NatsMembers {
             ..Config::default()
         };
         let bucket = bucket(leader, "NODES", config).await?;
-        Ok(Self { bucket, node, place: leader.place.clone() })
+        Ok(Self { bucket, node, leader: leader.clone() })
     }
 
-    fn failed(&self, error: &dyn std::fmt::Display) -> JournalError {
-        failed(&self.place, &format!("the members: {error}"))
+    async fn list(&self) -> Result<Vec<Member>, Box<dyn Error + Send + Sync>> {
+        let mut keys: Vec<String> = self.bucket.keys().await?.try_collect().await?;
+        keys.sort();
+        let members = futures_util::stream::iter(keys).then(|key| self.bucket.get(key));
+        let members: Vec<_> = members.try_collect().await?;
+        // One that a newer version wrote in another form is not known here.
+        Ok(members.into_iter().flatten().filter_map(|json| serde_json::from_slice(&json).ok()).collect())
     }
 }
 
@@ -50,21 +54,15 @@ impl NatsMembers {
 impl Membership for NatsMembers {
     async fn renew(&self, member: &Member) -> Result<(), JournalError> {
         // Cannot fail: string keys and finite numbers only.
-        let json = serde_json::to_vec(member).unwrap_or_default();
-        self.bucket.put(&self.node.0, json.into()).await.map(drop).map_err(|error| self.failed(&error))
+        let json = Bytes::from(serde_json::to_vec(member).unwrap_or_default());
+        self.leader.repeat(MEMBERS, || self.bucket.put(&self.node.0, json.clone())).await.map(drop)
     }
 
     async fn leave(&self) -> Result<(), JournalError> {
-        self.bucket.delete(&self.node.0).await.map_err(|error| self.failed(&error))
+        self.leader.repeat(MEMBERS, || self.bucket.delete(&self.node.0)).await
     }
 
     async fn members(&self) -> Result<Vec<Member>, JournalError> {
-        let keys = self.bucket.keys().await.map_err(|error| self.failed(&error))?;
-        let mut keys: Vec<String> = keys.try_collect().await.map_err(|error| self.failed(&error))?;
-        keys.sort();
-        let members = futures_util::stream::iter(keys).then(|key| self.bucket.get(key));
-        let members: Vec<_> = members.try_collect().await.map_err(|error| self.failed(&error))?;
-        // One that a newer version wrote in another form is not known here.
-        Ok(members.into_iter().flatten().filter_map(|json| serde_json::from_slice(&json).ok()).collect())
+        self.leader.repeat(MEMBERS, || self.list()).await
     }
 }

@@ -25,7 +25,7 @@ impl Two {
     async fn new() -> Option<Self> {
         let server = Server::start("").await?;
         let direct = server.options();
-        let relay = Relay::to(server.server.url()).await;
+        let relay = Relay::to([server.server.url()]).await;
         let mut options = Options::new([relay.url.clone()]);
         options.prefix.clone_from(&direct.prefix);
         options.answer_within = Duration::from_millis(300);
@@ -138,7 +138,7 @@ async fn an_append_that_was_stored_and_removed_does_not_come_back() {
 #[tokio::test]
 async fn whoever_gives_up_says_that_it_does_not_know() {
     let Some(server) = Server::start("").await else { return };
-    let relay = Relay::to(server.server.url()).await;
+    let relay = Relay::to([server.server.url()]).await;
     let mut options = Options::new([relay.url.clone()]);
     options.answer_within = Duration::from_millis(100);
     options.give_up_after = Duration::from_millis(500);
@@ -149,4 +149,20 @@ async fn whoever_gives_up_says_that_it_does_not_know() {
     assert!(error.to_string().contains("stream EV at 127.0.0.1:"), "{error}");
     let error = journal.load(&id()).await.unwrap_err();
     assert!(matches!(error, JournalError::Storage(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_lacks_the_expected_append_decides_nothing() {
+    let Some(server) = Server::start("").await else { return };
+    let mut options = server.options();
+    options.give_up_after = Duration::from_millis(500);
+    let journal = NatsJournal::connect(&options).await.unwrap();
+    let first = journal.append(&id(), Version(0), numbered(1, "first")).await.unwrap();
+    let second = journal.append(&id(), first, numbered(2, "second")).await.unwrap();
+    // As a leader answers that was frozen before the second append, and has just been thawed.
+    let stream = async_nats::jetstream::new(journal.client().clone()).get_stream("T1").await.unwrap();
+    stream.delete_message(second.0).await.unwrap();
+    let error = journal.append(&id(), second, numbered(3, "third")).await.unwrap_err();
+    assert!(matches!(error, JournalError::Unknown(_)), "{error}");
+    assert!(error.to_string().contains("older than what was stored"), "{error}");
 }

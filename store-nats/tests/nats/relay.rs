@@ -1,9 +1,12 @@
-//! A relay between clients and a server, which loses or holds back what it relays.
+//! A relay between clients and servers, which loses or holds back what it relays.
+
+use std::time::Duration;
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::watch,
+    time::sleep,
 };
 
 /// What a relay does with its connections.
@@ -17,20 +20,25 @@ pub(crate) enum Mode {
     DropAll,
 }
 
-/// A relay to a server. A change of its mode closes its connections, except when it begins to drop something.
+/// A relay to servers. A change of its mode closes its connections, except when it begins to drop something.
 pub(crate) struct Relay {
     pub(crate) url: String,
     pub(crate) mode: watch::Sender<Mode>,
 }
 
 impl Relay {
-    pub(crate) async fn to(server: String) -> Self {
+    /// Relays connections to these servers, in turn.
+    pub(crate) async fn to(servers: impl IntoIterator<Item = String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("nats://{}", listener.local_addr().unwrap());
         let (mode, modes) = watch::channel(Mode::Relay);
+        let servers: Vec<_> = servers.into_iter().collect();
         tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let server = TcpStream::connect(server.strip_prefix("nats://").unwrap()).await.unwrap();
+            for server in servers.iter().cycle() {
+                let Ok((client, _)) = listener.accept().await else { return };
+                // It may be down: the client tries again, and reaches the next.
+                let server = TcpStream::connect(server.strip_prefix("nats://").unwrap()).await;
+                let Ok(server) = server else { continue };
                 let ((from_client, to_client), (from_server, to_server)) =
                     (client.into_split(), server.into_split());
                 tokio::spawn(pump(from_client, to_server, modes.clone(), Mode::DropAll));
@@ -38,6 +46,17 @@ impl Relay {
             }
         });
         Self { url, mode }
+    }
+
+    /// Drops answers, or everything, from time to time, until it is dropped.
+    pub(crate) async fn disturb(&self, mut random: fastrand::Rng) {
+        loop {
+            sleep(Duration::from_millis(random.u64(20..150))).await;
+            let drops = if random.u8(..4) == 0 { Mode::DropAll } else { Mode::DropAnswers };
+            self.mode.send_replace(drops);
+            sleep(Duration::from_millis(random.u64(20..400))).await;
+            self.mode.send_replace(Mode::Relay);
+        }
     }
 }
 
