@@ -1,9 +1,12 @@
 //! Several servers share their conversations over real NATS servers, and are killed and frozen meanwhile.
 
+mod leave;
 mod list;
 mod maintenance;
+mod park;
 mod person;
 mod provider;
+mod roll;
 mod world;
 
 use std::{env, time::Duration};
@@ -28,8 +31,9 @@ const SEED: &str = "EVERTURN_CLUSTER_SEED";
 #[ignore = "needs Node"]
 async fn turns_survive_the_end_of_their_servers() {
     let Some(program) = nats::program() else { return };
-    let size = Size { nats: 1, turns: 24, faults: 3 };
-    World::start(&program, size, 1).await.run().await;
+    let calm = World::start(&program, Size { nats: 1, turns: 24, faults: 0 }, 1).await.run().await;
+    let disturbed = World::start(&program, Size { nats: 1, turns: 24, faults: 3 }, 1).await.run().await;
+    assert_eq!(disturbed, calm, "faults change nothing but how a tool ends");
 }
 
 /// Run it by hand: `EVERTURN_CLUSTER_TURNS=300 cargo test -p everturn --test everturn cluster::many -- --ignored
@@ -40,7 +44,10 @@ async fn many_turns_survive_the_end_of_any_servers() {
     let Some(turns) = env::var(TURNS).ok().and_then(|turns| turns.parse().ok()) else { return };
     let Some(program) = nats::program() else { return };
     let seed = env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    World::start(&program, Size { nats: 3, turns, faults: turns / 10 }, seed).await.run().await;
+    let calm = World::start(&program, Size { nats: 3, turns, faults: 0 }, seed).await.run().await;
+    let disturbed =
+        World::start(&program, Size { nats: 3, turns, faults: turns / 10 }, seed).await.run().await;
+    assert_eq!(disturbed, calm, "faults change nothing but how a tool ends");
 }
 
 #[tokio::test]

@@ -19,6 +19,9 @@ use tokio::{
 /// Time limit of every wait in the tests.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
+/// Time limit of the start of a server, which may first have to find many turns.
+const START: Duration = Duration::from_secs(120);
+
 /// A schedule whose waits only end by hand.
 pub(crate) const LONG: &str = "schedule = \"exponential\"\nbase_ms = 45000\nmax_retries = 3\njitter = 0.0";
 /// A schedule that is soon exhausted.
@@ -76,7 +79,12 @@ impl Home {
 
     /// Returns the command `everturn` with these arguments and piped streams.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_everturn"));
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_everturn")), words)
+    }
+
+    /// Returns the command of another build of `everturn`.
+    pub(crate) fn command_of(&self, program: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.args(words).env_clear().envs(self.variables()).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -89,7 +97,13 @@ impl Home {
 
     /// Starts a server on a free port.
     pub(crate) async fn serve(&self) -> Server {
-        self.launch(self.command(&["--listen", "127.0.0.1:0"])).await.expect("a greeting")
+        self.serve_with(Path::new(env!("CARGO_BIN_EXE_everturn"))).await
+    }
+
+    /// Starts a server of another build of `everturn` on a free port.
+    pub(crate) async fn serve_with(&self, program: &Path) -> Server {
+        let command = self.command_of(program, &["--listen", "127.0.0.1:0"]);
+        self.launch(command).await.expect("a greeting")
     }
 
     /// Starts a server with this command; `None` if it ends before it prints its URL.
@@ -124,7 +138,7 @@ impl Server {
         let mut line = String::new();
         loop {
             line.clear();
-            let read = timeout(DEADLINE, stdout.read_line(&mut line));
+            let read = timeout(START, stdout.read_line(&mut line));
             if read.await.expect("a greeting in time").unwrap() == 0 {
                 return None;
             }

@@ -41,6 +41,9 @@ fn reply(request: &Request, calls: &Calls) -> Reply {
             chat::text(["At last."]).reply()
         };
     }
+    if turn == "slow" {
+        return chat::text(["and "; 400]).reply().paced(Duration::from_millis(50));
+    }
     match *count {
         1 => fault::overloaded(),
         2 => fault::bad_gateway(),

@@ -8,8 +8,12 @@ use everturn_sim::{
 };
 use futures_util::future::join_all;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{
     person::{Addresses, Person, Seen},
@@ -21,7 +25,7 @@ use crate::{
 };
 
 /// Number of servers of conversations.
-const SERVERS: usize = 3;
+pub(super) const SERVERS: usize = 3;
 
 /// How long a calm end may take: each fault costs up to a lease (15 s), one after another.
 const END: Duration = Duration::from_secs(60);
@@ -34,6 +38,9 @@ pub(super) struct Size {
     pub(super) turns: usize,
     pub(super) faults: usize,
 }
+
+/// The histories of all turns, without what differs from run to run.
+pub(super) type Histories = BTreeMap<String, Value>;
 
 pub(super) struct World {
     size: Size,
@@ -69,15 +76,36 @@ impl World {
             calls,
             directory,
         };
-        for home in &world.homes {
-            world.servers.push(home.serve().await);
-        }
-        world.tell_addresses();
+        world.start_all().await;
         world
     }
 
     pub(super) fn servers(&self) -> &[Server] {
         &self.servers
+    }
+
+    /// Returns the address of a NATS server.
+    pub(super) fn nats_url(&self) -> String {
+        self.nats[0].url()
+    }
+
+    /// Ends the NATS servers at once, and starts them again.
+    pub(super) async fn restart_nats(&mut self) {
+        for server in &mut self.nats {
+            server.kill();
+        }
+        for server in &mut self.nats {
+            server.restart();
+        }
+        for server in &self.nats {
+            server.wait_until_healthy().await;
+        }
+    }
+
+    /// Starts all servers, after their end.
+    pub(super) async fn start_all(&mut self) {
+        self.servers = join_all(self.homes.iter().map(Home::serve)).await;
+        self.tell_addresses();
     }
 
     fn tell_addresses(&self) {
@@ -102,31 +130,56 @@ impl World {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// Runs all turns, ends processes meanwhile, and checks what became of everything.
-    pub(super) async fn run(mut self) {
+    /// Runs all turns, ends processes meanwhile, and checks what became of everything. Returns the histories.
+    pub(super) async fn run(mut self) -> Histories {
         let began = Instant::now();
-        let people = (0..self.size.turns).map(|turn| {
-            let person = Person::new(self.addresses.clone(), format!("turn-{turn}"), turn as u64);
-            tokio::spawn(person.take_part())
-        });
-        let people: Vec<_> = people.collect();
+        let people = self.people(Duration::ZERO);
         for fault in 0..self.size.faults {
             sleep(Duration::from_millis(self.random.u64(500..2_500))).await;
             self.disturb(fault).await;
         }
         let end = END + Duration::from_secs(20) * u32::try_from(self.size.faults.min(20)).unwrap();
-        let seen = timeout(end, join_all(people)).await.expect("all turns end");
-        let seen: Vec<Seen> = seen.into_iter().map(Result::unwrap).collect();
-        self.check(&seen).await;
+        let (seen, histories) = self.end(people, end).await;
         eprintln!(
             "{} turns, {} faults, {} NATS servers: {:.1?}; {} provider calls more than undisturbed, {} visits of servers",
             self.size.turns,
             self.size.faults,
             self.size.nats,
             began.elapsed(),
-            self.calls.lock().unwrap().values().map(|calls| calls - CALLS).sum::<usize>(),
+            self.more_calls(),
             seen.iter().map(|seen| seen.servers).sum::<usize>(),
         );
+        histories
+    }
+
+    /// Begins all turns, one after another, within this time.
+    pub(super) fn people(&self, within: Duration) -> Vec<JoinHandle<Seen>> {
+        let turns = u32::try_from(self.size.turns).unwrap();
+        let people = (0..turns).map(|turn| {
+            let person = Person::new(self.addresses.clone(), format!("turn-{turn}"), turn.into());
+            tokio::spawn(async move {
+                sleep(within * turn / turns).await;
+                person.take_part().await
+            })
+        });
+        people.collect()
+    }
+
+    /// Waits until all turns have ended, and checks what became of them.
+    pub(super) async fn end(
+        &self,
+        people: Vec<JoinHandle<Seen>>,
+        within: Duration,
+    ) -> (Vec<Seen>, Histories) {
+        let seen = timeout(within, join_all(people)).await.expect("all turns end");
+        let seen: Vec<Seen> = seen.into_iter().map(Result::unwrap).collect();
+        let histories = self.check(&seen).await;
+        (seen, histories)
+    }
+
+    /// Returns the number of provider calls that nobody would have made without faults.
+    pub(super) fn more_calls(&self) -> usize {
+        self.calls.lock().unwrap().values().map(|calls| calls - CALLS).sum()
     }
 
     /// Kills, freezes or restarts a server, or a NATS server if there are several.
@@ -145,8 +198,7 @@ impl World {
                 self.thaw(at).await;
             }
             2 => {
-                self.servers[at].terminate().await;
-                self.servers[at].child.wait().await.unwrap();
+                self.leave(at).await;
                 self.replace(at).await;
             }
             3 => {
@@ -163,13 +215,31 @@ impl World {
         }
     }
 
-    async fn replace(&mut self, at: usize) {
+    /// Asks a server to end, and waits until it has.
+    pub(super) async fn leave(&mut self, at: usize) {
+        self.servers[at].terminate().await;
+        self.ended(at).await;
+    }
+
+    /// Waits until a server has ended.
+    pub(super) async fn ended(&mut self, at: usize) {
+        self.servers[at].child.wait().await.unwrap();
+    }
+
+    pub(super) async fn replace(&mut self, at: usize) {
         self.servers[at] = self.homes[at].serve().await;
         self.tell_addresses();
     }
 
-    async fn check(&self, seen: &[Seen]) {
+    /// Starts a server of another build in the place of one that has ended.
+    pub(super) async fn replace_with(&mut self, at: usize, program: &Path) {
+        self.servers[at] = self.homes[at].serve_with(program).await;
+        self.tell_addresses();
+    }
+
+    async fn check(&self, seen: &[Seen]) -> Histories {
         let server = &self.servers[0];
+        let mut histories = Histories::default();
         let ran = fs::read_to_string(self.directory.path().join("calls")).unwrap_or_default();
         let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
         for line in ran.lines() {
@@ -201,8 +271,24 @@ impl World {
                 (CALLS..=CALLS + self.size.faults).contains(&calls),
                 "{turn} asked its provider {calls} times"
             );
+            histories.insert(turn, without_times(history));
+        }
+        histories
+    }
+}
+
+/// Returns what of a history must not depend on faults: its chunks, but not how the tool ended, and its turns, but not their
+/// figures.
+fn without_times(mut history: Value) -> Value {
+    let mut chunks = history["chunks"].take();
+    for stored in chunks.as_array_mut().unwrap() {
+        let chunk = &mut stored["chunk"];
+        if chunk["type"] == "tool-result" {
+            *chunk = json!({ "type": "tool-result", "toolCallId": chunk["toolCallId"] });
         }
     }
+    let reasons: Vec<_> = history["turns"].as_array().unwrap().iter().map(|turn| &turn["reason"]).collect();
+    json!({ "chunks": chunks, "reasons": reasons, "status": history["status"] })
 }
 
 /// Returns the home of a server that keeps its conversations in NATS.
