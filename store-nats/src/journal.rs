@@ -18,17 +18,8 @@ use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use tokio::time;
 
 use crate::{
-    ConnectError, Names, Options,
-    base::Bases,
-    cache::Cache,
-    connect,
-    entry::Entry,
-    garbage,
-    index::Index,
-    label,
-    label::Last,
-    leader::Leader,
-    record, walk,
+    ConnectError, Names, Options, base::Bases, cache::Cache, connect, entry::Entry, garbage, index::Index,
+    label, label::Last, leader::Leader, record, walk,
 };
 
 /// How often the last append is asked for again when an older one is returned than this process knows, and the pause before.

@@ -50,6 +50,7 @@ impl Newer {
         let mut headers = message.headers;
         headers.insert("Ev-Id", "newer-0");
         headers.insert("Ev-Born", "newer-0");
+        headers.insert("Nats-Expected-Last-Subject-Sequence", "0");
         let at = message.payload.iter().position(|byte| *byte == b'\n').unwrap();
         let mut line: Value = serde_json::from_slice(&message.payload[..at]).unwrap();
         change(&mut headers, &mut line);
