@@ -38,6 +38,7 @@ use std::{
     time::Duration,
 };
 
+use async_nats::connection::State;
 use everturn_orchestrator::{JournalError, NodeId};
 use tokio::{
     task::AbortHandle,
@@ -84,6 +85,8 @@ impl Index {
     pub(crate) async fn read<T>(&self, read: impl FnOnce(&Projection) -> T) -> Result<T, JournalError> {
         self.feed
             .get_or_init(|| tokio::spawn(feed::run(self.shared.clone(), self.leader.clone())).abort_handle());
+        // A server that begins a consumer of very many conversations answers nothing else meanwhile.
+        self.reach(0).await?;
         loop {
             let newest = self.newest().await?;
             self.reach(newest).await?;
@@ -117,29 +120,35 @@ impl Index {
         let mut moves = self.shared.moves();
         let (mut moved, mut restarted, mut last) = (Instant::now(), Instant::now(), None);
         loop {
-            let (generation, delivered) = {
+            let (generation, delivered, is_fed, is_filled) = {
                 let state = self.shared.lock();
                 if state.has(newest) {
                     return Ok(());
                 }
-                (state.generation(), state.delivered())
+                (state.generation(), state.delivered(), state.is_fed(), state.is_filled())
             };
-            if last.replace((generation, delivered)) != Some((generation, delivered)) {
+            if last.replace((generation, delivered, is_fed)) != Some((generation, delivered, is_fed)) {
                 moved = Instant::now();
             }
             // Cannot fail otherwise: the sender is shared.
             if timeout(SOON, moves.changed()).await.is_ok() || self.shared.lock().delivered() != delivered {
                 continue;
             }
-            if !self.is_more(delivered, newest).await? {
-                self.shared.skip(generation, newest);
-            } else if moved.elapsed() > self.leader.give_up_after {
+            let Leader { give_up_after, answer_within, .. } = self.leader;
+            let is_connected = self.leader.client.connection_state() == State::Connected;
+            let (patience, restart_after) = match is_filled || !is_connected {
+                true => (give_up_after, answer_within),
+                false => (give_up_after.max(feed::OPEN), feed::STALL),
+            };
+            if moved.elapsed() > patience {
                 let what =
                     format!("the index of conversations did not get beyond message {delivered} of {newest}");
                 return Err(failed(&self.leader.place, &what));
-            } else if moved.elapsed() > self.leader.answer_within
-                && restarted.elapsed() > self.leader.answer_within
-            {
+            }
+            // Before it is filled there certainly is more, and the question is expensive.
+            if is_filled && !self.is_more(delivered, newest).await? {
+                self.shared.skip(generation, newest);
+            } else if is_fed && moved.elapsed() > restart_after && restarted.elapsed() > restart_after {
                 restarted = Instant::now();
                 self.shared.restart();
             }

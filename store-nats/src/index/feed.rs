@@ -5,11 +5,12 @@ use std::{sync::Arc, time::Duration};
 use async_nats::{
     HeaderMap,
     jetstream::{
-        Message,
+        Context, Message,
         consumer::{
             DeliverPolicy,
             pull::{Ordered, OrderedConfig},
         },
+        context::ContextBuilder,
     },
 };
 use everturn_orchestrator::{ListEvent, NodeId};
@@ -31,6 +32,12 @@ use crate::{
 /// Pause before a consumer is asked for again.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How long a consumer may take to begin. With a million conversations, a busy server needed 45 s.
+pub(super) const OPEN: Duration = Duration::from_secs(120);
+
+/// How long a new consumer may deliver nothing, as long as the index has not everything, before another is asked for.
+pub(super) const STALL: Duration = Duration::from_secs(20);
+
 /// Every so many appends that cannot be read, one is logged.
 const LOGGED: u64 = 1000;
 
@@ -41,26 +48,18 @@ pub(super) fn subjects(names: &Names) -> [String; 2] {
 
 /// Feeds the index until the task is aborted.
 pub(super) async fn run(shared: Arc<Shared>, leader: Leader) {
-    let mut feed = Feed { shared, leader, unreadable: 0 };
+    let slow = ContextBuilder::new().timeout(OPEN).build(leader.client.clone());
+    let mut feed = Feed { shared: shared.clone(), leader, slow, unreadable: 0 };
     loop {
-        let (generation, after) = feed.shared.begin();
+        let (generation, after) = shared.begin();
         let mut connects = feed.leader.connects.clone();
         connects.mark_unchanged();
-        match feed.open(after).await {
-            Ok((waiting, messages)) => {
-                feed.shared.begun(generation, waiting);
-                let shared = feed.shared.clone();
-                tokio::select! {
-                    () = shared.restart.notified() => {}
-                    // Its consumer may be gone, which the client notices only after a while.
-                    Ok(()) = connects.changed() => {}
-                    () = feed.follow(generation, messages) => sleep(PAUSE).await,
-                }
-            }
-            Err(error) => {
-                tracing::debug!(%error, "the index of conversations waits for a consumer");
-                sleep(PAUSE).await;
-            }
+        tokio::select! {
+            () = shared.restart.notified() => {}
+            // The consumer may be gone, which the client notices only after a while.
+            Ok(()) = connects.changed() => {}
+            // It has ended, or could not be begun.
+            () = feed.feed(generation, after) => sleep(PAUSE).await,
         }
     }
 }
@@ -68,11 +67,24 @@ pub(super) async fn run(shared: Arc<Shared>, leader: Leader) {
 struct Feed {
     shared: Arc<Shared>,
     leader: Leader,
+    /// The connection, with patience for what takes long.
+    slow: Context,
     /// How many appends could not be read.
     unreadable: u64,
 }
 
 impl Feed {
+    /// Takes messages after this one in until the consumer ends, or is of no more use.
+    async fn feed(&mut self, generation: u64, after: u64) {
+        match self.open(after).await {
+            Ok((waiting, messages)) => {
+                self.shared.begun(generation, waiting);
+                self.follow(generation, messages).await;
+            }
+            Err(error) => tracing::debug!(%error, "the index of conversations waits for a consumer"),
+        }
+    }
+
     /// Begins to read after this message; 0 = with the last message of each subject. Also returns how many there are.
     async fn open(&self, after: u64) -> Result<(u64, Ordered), async_nats::Error> {
         let deliver_policy = match after {
@@ -85,7 +97,8 @@ impl Feed {
             headers_only: true,
             ..OrderedConfig::default()
         };
-        let consumer = self.leader.stream.create_consumer(config).await?;
+        let stream = self.slow.get_stream_no_info(self.leader.names().stream()).await?;
+        let consumer = stream.create_consumer(config).await?;
         Ok((consumer.cached_info().num_pending, consumer.messages().await?))
     }
 

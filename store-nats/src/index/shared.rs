@@ -41,6 +41,8 @@ pub(super) struct State {
     generation: u64,
     /// How many messages are left of those that were there when its consumer began; `None` = it has none yet, 0 = it follows.
     left: Option<u64>,
+    /// Whether a consumer feeds it.
+    is_fed: bool,
     /// When the stream was created.
     created: Option<SystemTime>,
     /// When it was last known to be complete.
@@ -73,7 +75,17 @@ impl State {
 
     /// Whether it contains everything up to this message.
     pub(super) fn has(&self, newest: u64) -> bool {
-        self.left == Some(0) && self.known >= newest
+        self.is_filled() && self.known >= newest
+    }
+
+    /// Whether everything that was there when it was begun is in it.
+    pub(super) fn is_filled(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// Whether a consumer feeds it.
+    pub(super) fn is_fed(&self) -> bool {
+        self.is_fed
     }
 
     /// Records that it is complete now.
@@ -158,14 +170,19 @@ impl Shared {
 
     /// Returns the generation that a new consumer is for, and the message after which it continues.
     pub(super) fn begin(&self) -> (u64, u64) {
-        let state = self.lock();
+        let mut state = self.lock();
+        state.is_fed = false;
         (state.generation, state.delivered)
     }
 
     /// A consumer has begun, with so many messages that are there already.
     pub(super) fn begun(&self, generation: u64, waiting: u64) {
         let mut state = self.lock();
-        if state.generation == generation && state.left != Some(0) {
+        if state.generation != generation {
+            return;
+        }
+        state.is_fed = true;
+        if !state.is_filled() {
             state.left = Some(waiting);
             if waiting == 0 {
                 self.filled(&state);
