@@ -198,6 +198,15 @@ async fn whenever_postgres_is_killed_the_turn_ends_once_and_no_tool_runs_twice()
 }
 
 #[tokio::test]
+async fn conversations_of_a_database_are_not_looked_for_in_a_file() {
+    let home = Home::with("[postgres]\nurl = \"postgres://everturn@127.0.0.1:1/postgres\"\n");
+    let listed = home.run(&["conversations", "list"]).await;
+    let error = stderr(&listed);
+    assert!(!listed.status.success() && error.contains("conversations are in Postgres"), "{error}");
+    assert!(error.contains("use the HTTP API"), "{error}");
+}
+
+#[tokio::test]
 async fn a_database_belongs_to_one_server_and_errors_do_not_repeat_the_password() {
     let Some((database, _directory)) = database().await else { return };
     let provider = Loopback::start([]).await;
