@@ -144,6 +144,11 @@ impl Leader {
         }
     }
 
+    /// Returns the patience to wait for an answer that may be outdated.
+    pub(crate) fn short_patience(&self) -> Patience {
+        Patience { until: Instant::now() + self.answer_within, pause: FIRST_PAUSE }
+    }
+
     /// Sends a message to be stored, once.
     pub(crate) async fn store(&self, subject: &str, headers: HeaderMap, payload: Bytes) -> Answer {
         let request = Request::new().headers(headers).payload(payload).timeout(Some(self.answer_within));

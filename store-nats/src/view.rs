@@ -6,7 +6,7 @@ use everturn_wire::ConversationId;
 use crate::{
     base::{Base, Floor, last_append},
     label::Last,
-    leader::Leader,
+    leader::{Leader, Patience},
     marks::Mark,
     walk::Walk,
 };
@@ -22,6 +22,8 @@ pub(crate) struct View<G> {
     /// What stands for earlier appends.
     pub(crate) ground: Option<G>,
     tries: u32,
+    /// How long to wait for something else than what a replaced leader knows.
+    patience: Option<Patience>,
 }
 
 /// What stands for the first appends of a conversation, which may be deleted.
@@ -69,22 +71,27 @@ impl<G: Ground> View<G> {
     pub(crate) async fn of(leader: &Leader, id: &ConversationId) -> Result<Option<Self>, JournalError> {
         let Some(last) = last_append(leader, id).await? else { return Ok(None) };
         let ground = G::find(leader, id, &last.label.born).await?;
-        Ok(Some(Self { last, ground, tries: 0 }))
+        Ok(Some(Self { last, ground, tries: 0, patience: None }))
     }
 
     /// Returns the view to begin again with after this error, `None` if the conversation was removed, or the error if
-    /// nothing was deleted meanwhile.
+    /// nothing was deleted meanwhile. A leader that was replaced and has not noticed may not know of it, so it is asked
+    /// again for a while.
     pub(crate) async fn renewed(
-        self,
+        mut self,
         leader: &Leader,
         id: &ConversationId,
         error: JournalError,
     ) -> Result<Option<Self>, JournalError> {
-        let tries = self.tries + 1;
+        let mut patience = self.patience.take().unwrap_or_else(|| leader.short_patience());
         let Some(now) = Self::of(leader, id).await? else { return Ok(None) };
         let sequence = |view: &Self| view.ground.as_ref().map_or(0, Ground::sequence);
         let is_same = now.last.label.born == self.last.label.born && sequence(&now) == sequence(&self);
-        if is_same || tries > TRIES { Err(error) } else { Ok(Some(Self { tries, ..now })) }
+        let tries = self.tries + u32::from(!is_same);
+        if tries > TRIES || (is_same && !patience.pause().await) {
+            return Err(error);
+        }
+        Ok(Some(Self { tries, patience: Some(patience), ..now }))
     }
 
     /// Returns the last append that the ground stands for.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use everturn_orchestrator::{Commit, Journal, Retention, Version, Window};
 use everturn_sim::nats::wait_for;
-use everturn_store_nats::NatsJournal;
+use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, TurnMetrics};
 use futures_util::future::join_all;
 
@@ -44,6 +44,12 @@ pub(crate) async fn assert_whole(journal: &NatsJournal, id: &ConversationId, app
     assert_eq!(turns, expected);
 }
 
+/// Has damage reported soon: until then, the leader may have been replaced.
+fn impatient(mut options: Options) -> Options {
+    options.answer_within = Duration::from_millis(300);
+    options
+}
+
 async fn stream(journal: &NatsJournal) -> async_nats::jetstream::stream::Stream {
     let context = async_nats::jetstream::new(journal.client().clone());
     context.get_stream(journal.names().stream()).await.unwrap()
@@ -71,7 +77,7 @@ async fn the_writer_saves_bases_now_and_then() {
 #[tokio::test]
 async fn bases_take_the_place_of_appends() {
     let Some(server) = Server::start("").await else { return };
-    let (options, id) = (server.hasty(), "c".into());
+    let (options, id) = (impatient(server.hasty()), "c".into());
     let journal = NatsJournal::connect(&options).await.unwrap();
     write(&journal, &id, Version(0), 1..=150).await;
     journal.save_bases(&id).await.unwrap();
@@ -116,7 +122,7 @@ async fn several_nodes_may_save_bases_at_once() {
 #[tokio::test]
 async fn a_base_that_is_missing_or_damaged_is_an_error_and_nothing_is_deleted() {
     let Some(server) = Server::start("").await else { return };
-    let (options, id) = (server.hasty(), "c".into());
+    let (options, id) = (impatient(server.hasty()), "c".into());
     let journal = NatsJournal::connect(&options).await.unwrap();
     write(&journal, &id, Version(0), 1..=200).await;
     journal.save_bases(&id).await.unwrap();
@@ -151,7 +157,7 @@ async fn a_base_that_is_missing_or_damaged_is_an_error_and_nothing_is_deleted() 
 #[tokio::test]
 async fn appends_are_not_deleted_if_their_base_has_been_lost_since() {
     let Some(server) = Server::start("").await else { return };
-    let (mut options, id) = (server.options(), "c".into());
+    let (mut options, id) = (impatient(server.options()), "c".into());
     let patient = NatsJournal::connect(&options).await.unwrap();
     options.settled_after = Duration::ZERO;
     let journal = NatsJournal::connect(&options).await.unwrap();

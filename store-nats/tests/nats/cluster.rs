@@ -10,6 +10,7 @@ use everturn_store_nats::{NatsJournal, Options};
 use crate::{
     relay::{Mode, Relay},
     rivals::Rivals,
+    support::CLUSTER,
 };
 
 const WRITERS: usize = 4;
@@ -27,6 +28,7 @@ const BEHIND_RELAYS: u64 = 6;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_rivals_are_told_is_what_is_stored() {
     let Some(program) = nats::program() else { return };
+    let _alone = CLUSTER.lock().await;
     let directory = tempfile::tempdir().unwrap();
     let mut cluster = NatsCluster::start(&program, directory.path(), NatsConfig::default()).await;
 
@@ -58,6 +60,7 @@ async fn what_rivals_are_told_is_what_is_stored() {
 #[ignore = "takes minutes"]
 async fn ten_thousand_unknown_outcomes_are_told_as_they_are_stored() {
     let Some(program) = nats::program() else { return };
+    let _alone = CLUSTER.lock().await;
     let directory = tempfile::tempdir().unwrap();
     // Otherwise clients would learn of the servers behind the relays.
     let more = NatsConfig { cluster: "no_advertise: true", ..NatsConfig::default() };

@@ -8,7 +8,7 @@ use everturn_sim::{
 };
 use everturn_store_nats::{NatsJournal, Options};
 
-use crate::support::Server;
+use crate::support::{CLUSTER, Server};
 
 async fn node(options: &Options, name: &str) -> Node {
     let journal = NatsJournal::connect(options).await.unwrap();
@@ -34,6 +34,7 @@ async fn the_ports_conform_with_one_server() {
 #[tokio::test]
 async fn the_ports_conform_with_nodes_at_different_servers() {
     let Some(program) = nats::program() else { return };
+    let _alone = CLUSTER.lock().await;
     let directory = tempfile::tempdir().unwrap();
     let cluster = NatsCluster::start(&program, directory.path(), NatsConfig::default()).await;
     let [a, b, _] = &cluster.urls()[..] else { panic!("three servers") };

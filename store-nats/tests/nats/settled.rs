@@ -8,7 +8,10 @@ use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::ConversationId;
 use futures_util::future::join_all;
 
-use crate::base::{assert_whole, write};
+use crate::{
+    base::{assert_whole, write},
+    support::CLUSTER,
+};
 
 const APPENDS: u64 = 400;
 const CONVERSATIONS: usize = 3;
@@ -56,6 +59,7 @@ fn answer<T>(read: Result<T, JournalError>) -> Option<T> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_conversations_stay_whole_while_servers_fail() {
     let Some(program) = nats::program() else { return };
+    let _alone = CLUSTER.lock().await;
     let directory = tempfile::tempdir().unwrap();
     let mut cluster = NatsCluster::start(&program, directory.path(), NatsConfig::default()).await;
     let journals = [connect(&cluster).await, connect(&cluster).await];

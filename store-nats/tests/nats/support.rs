@@ -12,6 +12,10 @@ use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::{Chunk, ConversationStatus, Role, StoredChunk, TurnId};
 use tempfile::TempDir;
 
+/// Held by tests with three servers: two such clusters starve each other, so that leaders are replaced and answer all the
+/// same.
+pub(crate) static CLUSTER: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// A server with its directory.
 pub(crate) struct Server {
     pub(crate) server: NatsServer,
