@@ -84,9 +84,13 @@ impl<G: Ground> View<G> {
         error: JournalError,
     ) -> Result<Option<Self>, JournalError> {
         let mut patience = self.patience.take().unwrap_or_else(|| leader.short_patience());
-        let Some(now) = Self::of(leader, id).await? else { return Ok(None) };
+        let Some(mut now) = Self::of(leader, id).await? else { return Ok(None) };
         let sequence = |view: &Self| view.ground.as_ref().map_or(0, Ground::sequence);
         let is_same = now.last.label.born == self.last.label.born && sequence(&now) == sequence(&self);
+        if now.last.label.born == self.last.label.born && now.last.version < self.last.version {
+            // This answer is older than the first one.
+            now.last = self.last;
+        }
         let tries = self.tries + u32::from(!is_same);
         if tries > TRIES || (is_same && !patience.pause().await) {
             return Err(error);
