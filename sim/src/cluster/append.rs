@@ -32,7 +32,7 @@ impl Append {
                 stale => stale,
             },
             Course::Unsent => Err(self.fails(&shared.lock(), unknown())),
-            Course::Delayed => Err(self.delayed(shared)),
+            Course::Delayed => Err(self.arrives_late(shared)),
             Course::Refused => {
                 let no_leader = JournalError::Storage("there is no leader".to_owned());
                 Err(self.fails(&shared.lock(), no_leader))
@@ -47,7 +47,7 @@ impl Append {
                 }
                 let arrives = shared.lock().random.bool();
                 if arrives {
-                    return Err(self.delayed(shared));
+                    return Err(self.arrives_late(shared));
                 }
                 Err(self.fails(&shared.lock(), unknown()))
             }
@@ -79,7 +79,7 @@ impl Append {
     }
 
     /// Has it stored some time after the log can be reached, if it can still be stored. Returns what its node is told now.
-    fn delayed(self, shared: &Arc<Shared>) -> JournalError {
+    fn arrives_late(self, shared: &Arc<Shared>) -> JournalError {
         let error = self.fails(&shared.lock(), unknown());
         let shared = shared.clone();
         tokio::spawn(async move {
