@@ -105,13 +105,12 @@ impl Registry {
     pub(crate) async fn change_retry(
         &self,
         id: &ConversationId,
-        change: impl FnOnce(&Conversation, &RetrySettings) -> Result<RetrySettings, Error>,
+        change: impl Fn(&Conversation, &RetrySettings) -> Result<RetrySettings, Error>,
     ) -> Result<Arc<Conversation>, Error> {
         // Prevents concurrent changes and loads.
         let _alone = self.loading.alone(id).await;
         let held = self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?;
-        let settings = change(&held, &held.retry.settings())?;
-        self.retry.keep_of_conversation(id, &settings).await?;
+        let settings = self.retry.change_of_conversation(id, |stored| change(&held, stored)).await?;
         held.retry.set(settings);
         Ok(held)
     }

@@ -45,10 +45,8 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
     let mut is_refused = false;
     while let Some(TurnTask { mut turn, mut effects, settings, owed }) = next.take() {
         let _active = GaugeGuard::active_turn();
-        if ports.permissions.may_ask(&settings.tools)
-            && let Err(error) = ports.permissions.grants.read(&conversation.id, &conversation.grants).await
-        {
-            tracing::warn!(conversation = %conversation.id, %error, "allowed tools cannot be read: people are asked");
+        if ports.permissions.may_ask(&settings.tools) {
+            read_grants(&ports, &conversation).await;
         }
         let mut host = TurnHost::new(&ports, &conversation, &mut seated.inbox, &turn, settings.clone(), owed);
         let retry = TimedRetry {
@@ -115,6 +113,18 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
 }
 
 /// Drives one turn to its seal. A panic, whether in the kernel or in injected code, seals this turn and affects no
+/// Reads which tools are allowed for the whole conversation.
+async fn read_grants(ports: &Ports, conversation: &Conversation) {
+    let (grants, own) = (&ports.permissions.grants, &conversation.grants);
+    let read = match ports.peers {
+        Some(_) => grants.read_again(&conversation.id, own).await,
+        None => grants.read(&conversation.id, own).await.map(drop),
+    };
+    if let Err(error) = read {
+        tracing::warn!(conversation = %conversation.id, %error, "allowed tools cannot be read: people are asked");
+    }
+}
+
 /// other.
 async fn drive(
     conversation: &Conversation,

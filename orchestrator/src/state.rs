@@ -34,6 +34,53 @@ pub trait StateStore: Send + Sync {
     /// # Errors
     /// When the store fails; the document is then kept.
     async fn delete(&self, name: &str) -> Result<(), JournalError>;
+
+    /// Replaces a document, or removes it if `json` is `None`, unless its content is no longer `expected` (`None`: it does not
+    /// exist). Returns whether it was replaced. Durable when it returns.
+    ///
+    /// Default: reads, then writes. A store that several processes share must do both at once.
+    ///
+    /// # Errors
+    /// When the store fails; the old document is then kept.
+    async fn replace(
+        &self,
+        name: &str,
+        expected: Option<&str>,
+        json: Option<String>,
+    ) -> Result<bool, JournalError> {
+        if self.read(name).await?.as_deref() != expected {
+            return Ok(false);
+        }
+        match json {
+            Some(json) => self.write(name, json).await?,
+            None => self.delete(name).await?,
+        }
+        Ok(true)
+    }
+}
+
+/// How often a change is repeated because others changed the document meanwhile.
+const MAX_CHANGES: usize = 20;
+
+/// Changes a document to what `change` returns for its content, however many others change it at the same time. Durable when
+/// it returns.
+///
+/// # Errors
+/// Those of `change`, and when the store fails; then nothing changes.
+pub(crate) async fn change_document<E: From<JournalError>>(
+    store: &dyn StateStore,
+    name: &str,
+    mut change: impl FnMut(Option<&str>) -> Result<Option<String>, E>,
+) -> Result<(), E> {
+    for _ in 0..MAX_CHANGES {
+        let read = store.read(name).await?;
+        let json = change(read.as_deref())?;
+        if json == read || store.replace(name, read.as_deref(), json).await? {
+            return Ok(());
+        }
+    }
+    let why = format!("{name} was changed by others {MAX_CHANGES} times in a row: try again");
+    Err(JournalError::Storage(why).into())
 }
 
 /// A document of one conversation.
@@ -90,21 +137,40 @@ impl StateStore for MemoryState {
     }
 
     async fn write(&self, name: &str, json: String) -> Result<(), JournalError> {
-        let mut documents = self.lock();
-        if documents.len() >= MAX_DOCUMENTS && !documents.contains_key(name) {
-            let why = format!(
-                "{MAX_DOCUMENTS} documents are in memory already: delete some, or use a durable store"
-            );
-            return Err(JournalError::Refused(why));
-        }
-        documents.insert(name.to_owned(), json);
-        Ok(())
+        insert(&mut self.lock(), name, json)
     }
 
     async fn delete(&self, name: &str) -> Result<(), JournalError> {
         self.lock().remove(name);
         Ok(())
     }
+
+    async fn replace(
+        &self,
+        name: &str,
+        expected: Option<&str>,
+        json: Option<String>,
+    ) -> Result<bool, JournalError> {
+        let mut documents = self.lock();
+        if documents.get(name).map(String::as_str) != expected {
+            return Ok(false);
+        }
+        match json {
+            Some(json) => insert(&mut documents, name, json)?,
+            None => drop(documents.remove(name)),
+        }
+        Ok(true)
+    }
+}
+
+fn insert(documents: &mut BTreeMap<String, String>, name: &str, json: String) -> Result<(), JournalError> {
+    if documents.len() >= MAX_DOCUMENTS && !documents.contains_key(name) {
+        let why =
+            format!("{MAX_DOCUMENTS} documents are in memory already: delete some, or use a durable store");
+        return Err(JournalError::Refused(why));
+    }
+    documents.insert(name.to_owned(), json);
+    Ok(())
 }
 
 #[cfg(test)]

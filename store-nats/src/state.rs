@@ -1,7 +1,9 @@
 //! Documents stored beside the conversations, in a bucket.
 
+use std::error::Error;
+
 use async_nats::jetstream::{
-    kv::{Config, Store},
+    kv::{Config, Operation, Store, UpdateError, UpdateErrorKind},
     stream::StorageType,
 };
 use async_trait::async_trait;
@@ -10,7 +12,7 @@ use everturn_orchestrator::{JournalError, StateStore};
 
 use crate::{ConnectError, NatsJournal, error::failed, leader::Leader, names::token};
 
-/// The documents that all nodes share, such as retry settings. The last writer wins.
+/// The documents that all nodes share, such as retry settings.
 #[derive(Debug)]
 pub struct NatsState {
     bucket: Store,
@@ -68,4 +70,42 @@ impl StateStore for NatsState {
         let key = token(&name.into());
         self.leader.repeat(SETTINGS, || self.bucket.purge(key.clone())).await
     }
+
+    async fn replace(
+        &self,
+        name: &str,
+        expected: Option<&str>,
+        json: Option<String>,
+    ) -> Result<bool, JournalError> {
+        let key = token(&name.into());
+        let entry = self.bucket.entry(&key).await.map_err(|error| self.failed(&error))?;
+        // A removed document leaves a marker, which has a revision too.
+        let revision = entry.as_ref().map_or(0, |entry| entry.revision);
+        let found = entry.filter(|entry| entry.operation == Operation::Put).map(|entry| entry.value);
+        if found.as_deref() != expected.map(str::as_bytes) {
+            return Ok(false);
+        }
+        let replaced = match json {
+            Some(json) => self.bucket.update(&key, json.into(), revision).await.map(drop),
+            None if found.is_none() => Ok(()),
+            None => self.bucket.purge_expect_revision(&key, Some(revision)).await,
+        };
+        match replaced {
+            Ok(()) => Ok(true),
+            Err(error) if is_conflict(&error) => Ok(false),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+}
+
+/// Whether another node was faster. In a cluster of servers, that can be told in two ways.
+fn is_conflict(error: &UpdateError) -> bool {
+    let mut source = Some(error as &(dyn Error + 'static));
+    while let Some(error) = source {
+        if let Some(told) = error.downcast_ref::<async_nats::jetstream::Error>() {
+            return matches!(told.error_code().0, 10071 | 10164);
+        }
+        source = error.source();
+    }
+    error.kind() == UpdateErrorKind::WrongLastRevision
 }

@@ -3,7 +3,7 @@
 use std::{pin::pin, sync::Arc};
 
 use everturn_kernel::Input;
-use everturn_wire::{ConversationId, ConversationStatus, RetrySettings};
+use everturn_wire::{ConversationId, ConversationStatus};
 
 use super::Orchestrator;
 use crate::{
@@ -82,7 +82,7 @@ impl Orchestrator {
 async fn remove(ports: Arc<Ports>, seated: Seated) -> Result<(), Error> {
     let conversation = seated.conversation.clone();
     let id = &conversation.id;
-    ports.retry.keep_of_conversation(id, &RetrySettings::default()).await?;
+    ports.retry.forget(id).await?;
     ports.permissions.grants.forget(id, &conversation.grants).await?;
     ports.journal.remove(id).await?;
     seated.delete();

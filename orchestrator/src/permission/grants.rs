@@ -8,7 +8,10 @@ use std::{
 use everturn_wire::ConversationId;
 use tokio::sync::Mutex;
 
-use crate::{JournalError, MemoryState, StateStore, state::Document};
+use crate::{
+    JournalError, MemoryState, StateStore,
+    state::{Document, change_document},
+};
 
 /// Maximum number of grants per conversation.
 pub(crate) const MAX_GRANTS: usize = 1_000;
@@ -84,24 +87,24 @@ impl GrantStore {
         tool: &str,
         allowed: bool,
     ) -> Result<bool, JournalError> {
-        self.read(id, grants).await?;
         let _changing = grants.changing.lock().await;
-        let mut tools = grants.tools();
-        let changes = if allowed { tools.insert(tool.to_owned()) } else { tools.remove(tool) };
-        if !changes {
-            return Ok(false);
-        }
-        if tools.len() > MAX_GRANTS {
-            let why = format!("{MAX_GRANTS} tools are allowed in this conversation already: revoke some");
-            return Err(JournalError::Refused(why));
-        }
-        let json = serde_json::to_string(&tools).map_err(|error| JournalError::Refused(error.to_string()))?;
-        match tools.is_empty() {
-            true => self.0.delete(&name_of(id)).await?,
-            false => self.0.write(&name_of(id), json).await?,
-        }
+        let name = name_of(id);
+        let (mut tools, mut changes) = (BTreeSet::new(), false);
+        // From what is stored: another node may have changed it.
+        change_document(&*self.0, &name, |stored| {
+            tools = stored.map(|json| read(json, id)).unwrap_or_default();
+            changes = if allowed { tools.insert(tool.to_owned()) } else { tools.remove(tool) };
+            if changes && tools.len() > MAX_GRANTS {
+                let why = format!("{MAX_GRANTS} tools are allowed in this conversation already: revoke some");
+                return Err(JournalError::Refused(why));
+            }
+            let json = serde_json::to_string(&tools);
+            let json = json.map_err(|error| JournalError::Refused(error.to_string()))?;
+            Ok(Some(json).filter(|_| !tools.is_empty()))
+        })
+        .await?;
         grants.set(tools);
-        Ok(true)
+        Ok(changes)
     }
 
     /// Removes all grants of a conversation.
@@ -115,14 +118,29 @@ impl GrantStore {
         Ok(())
     }
 
-    async fn stored(&self, id: &ConversationId) -> Result<BTreeSet<String>, JournalError> {
-        let Some(json) = self.0.read(&name_of(id)).await? else { return Ok(BTreeSet::new()) };
-        // Written by another version, or damaged: people are asked again.
-        let read = serde_json::from_str(&json);
-        let read = read
-            .inspect_err(|error| tracing::warn!(conversation = %id, %error, "allowed tools cannot be read"));
-        Ok(read.unwrap_or_default())
+    /// Reads the granted tools of a conversation again: another node may have changed them.
+    ///
+    /// # Errors
+    /// When the store fails; then nothing is granted.
+    pub(crate) async fn read_again(&self, id: &ConversationId, grants: &Grants) -> Result<(), JournalError> {
+        let _changing = grants.changing.lock().await;
+        let stored = self.stored(id).await;
+        grants.set(stored.clone().unwrap_or_default());
+        stored.map(drop)
     }
+
+    async fn stored(&self, id: &ConversationId) -> Result<BTreeSet<String>, JournalError> {
+        let json = self.0.read(&name_of(id)).await?;
+        Ok(json.map(|json| read(&json, id)).unwrap_or_default())
+    }
+}
+
+/// Reads a document. If another version wrote it, or it is damaged, people are asked again.
+fn read(json: &str, id: &ConversationId) -> BTreeSet<String> {
+    let read = serde_json::from_str(json);
+    let read =
+        read.inspect_err(|error| tracing::warn!(conversation = %id, %error, "allowed tools cannot be read"));
+    read.unwrap_or_default()
 }
 
 /// The name of a conversation's document; the document is deleted with the conversation.

@@ -13,7 +13,7 @@ use super::{Base, Begun, Maker, Set};
 use crate::{
     JournalError, StateStore,
     layer::{Layer, Switch},
-    state::Document,
+    state::{Document, change_document},
 };
 
 /// The name of the global document in the store.
@@ -82,27 +82,47 @@ impl RetryScopes {
         Ok(usable(settings, &name))
     }
 
-    /// Saves the settings of a conversation. Durable when it returns. Must not be called concurrently for one
-    /// conversation.
+    /// Changes the settings of a conversation. Durable when it returns. Must not be called concurrently for one conversation
+    /// in one process.
+    ///
+    /// # Errors
+    /// Those of `change`, and when the store fails; then nothing changes.
+    pub(crate) async fn change_of_conversation<E: From<JournalError>>(
+        &self,
+        id: &ConversationId,
+        change: impl Fn(&RetrySettings) -> Result<RetrySettings, E>,
+    ) -> Result<RetrySettings, E> {
+        let name = name_of(id);
+        // Checks the change before anything is written.
+        let stored: RetrySettings = self.document(&name).await?.unwrap_or_default();
+        if !change(&usable(stored, &name))?.is_empty() {
+            self.note_conversation().await?;
+        }
+        let mut changed = RetrySettings::default();
+        change_document(&*self.store, &name, |stored| {
+            changed = change(&usable(read(stored, &name).unwrap_or_default(), &name))?;
+            Ok::<_, E>(if changed.is_empty() { None } else { Some(json_of(&changed)?) })
+        })
+        .await?;
+        Ok(changed)
+    }
+
+    /// Removes the settings of a conversation. Durable when it returns.
     ///
     /// # Errors
     /// When the store fails; then nothing changes.
-    pub(crate) async fn keep_of_conversation(
-        &self,
-        id: &ConversationId,
-        settings: &RetrySettings,
-    ) -> Result<(), JournalError> {
-        if settings.is_empty() {
-            return self.store.delete(&name_of(id)).await;
-        }
-        let writing = self.writing.lock().await;
+    pub(crate) async fn forget(&self, id: &ConversationId) -> Result<(), JournalError> {
+        self.store.delete(&name_of(id)).await
+    }
+
+    /// Notes that some conversation has settings, before the first ones are saved: later readers must look for them.
+    async fn note_conversation(&self) -> Result<(), JournalError> {
+        let _writing = self.writing.lock().await;
         if !self.some_conversation.load(Ordering::Relaxed) {
-            // Set before the first settings are saved: later readers must look for them.
-            self.write_global(self.global.settings(), true).await?;
+            self.change_saved(|saved| Ok(Saved { some_conversation: true, ..saved })).await?;
             self.some_conversation.store(true, Ordering::Relaxed);
         }
-        drop(writing);
-        self.write(&name_of(id), settings).await
+        Ok(())
     }
 
     /// Changes the global settings. Durable when it returns.
@@ -111,12 +131,17 @@ impl RetryScopes {
     /// Those of `change`, and when the store fails; then nothing changes.
     pub(crate) async fn change_global<E: From<JournalError>>(
         &self,
-        change: impl FnOnce(&RetrySettings) -> Result<RetrySettings, E>,
+        change: impl Fn(&RetrySettings) -> Result<RetrySettings, E>,
     ) -> Result<(), E> {
         let _writing = self.writing.lock().await;
-        let settings = change(&self.global.settings())?;
-        self.write_global(settings.clone(), self.some_conversation.load(Ordering::Relaxed)).await?;
-        self.global.set(settings);
+        let mut global = RetrySettings::default();
+        let known = self.some_conversation.load(Ordering::Relaxed);
+        self.change_saved(|saved| {
+            global = change(&usable(saved.global, NAME))?;
+            Ok::<_, E>(Saved { global: global.clone(), some_conversation: saved.some_conversation || known })
+        })
+        .await?;
+        self.global.set(global);
         Ok(())
     }
 
@@ -130,22 +155,31 @@ impl RetryScopes {
         Switch { message, conversation: conversation.clone(), global: self.global.clone() }
     }
 
-    async fn write_global(&self, global: RetrySettings, some_conversation: bool) -> Result<(), JournalError> {
-        self.write(NAME, &Saved { global, some_conversation }).await
-    }
-
-    async fn write(&self, name: &str, document: &impl Serialize) -> Result<(), JournalError> {
-        let json =
-            serde_json::to_string(document).map_err(|error| JournalError::Refused(error.to_string()))?;
-        self.store.write(name, json).await
+    /// Changes the global document. Other nodes may change it at the same time.
+    async fn change_saved<E: From<JournalError>>(
+        &self,
+        mut change: impl FnMut(Saved) -> Result<Saved, E>,
+    ) -> Result<(), E> {
+        change_document(&*self.store, NAME, |stored| {
+            let saved = change(read(stored, NAME).unwrap_or_default())?;
+            Ok::<_, E>(Some(json_of(&saved)?))
+        })
+        .await
     }
 
     async fn document<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Result<Option<T>, JournalError> {
-        let Some(json) = self.store.read(name).await? else { return Ok(None) };
-        // Written by another version, or damaged: treated as absent.
-        let read = serde_json::from_str(&json);
-        Ok(read.inspect_err(|error| tracing::warn!(name, %error, "retry settings cannot be read")).ok())
+        Ok(read(self.store.read(name).await?.as_deref(), name))
     }
+}
+
+fn json_of(document: &impl Serialize) -> Result<String, JournalError> {
+    serde_json::to_string(document).map_err(|error| JournalError::Refused(error.to_string()))
+}
+
+/// Reads a document. One that another version wrote, or that is damaged, is treated as absent.
+fn read<T: for<'de> Deserialize<'de>>(json: Option<&str>, name: &str) -> Option<T> {
+    let read = serde_json::from_str(json?);
+    read.inspect_err(|error| tracing::warn!(name, %error, "retry settings cannot be read")).ok()
 }
 
 /// The name of a conversation's document; the document is deleted with the conversation.
