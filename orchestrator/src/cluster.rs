@@ -15,6 +15,7 @@ use bytes::Bytes;
 use everturn_wire::ConversationId;
 use futures_core::stream::BoxStream;
 use serde::{Deserialize, Serialize};
+use futures_util::stream;
 
 use crate::{Commit, JournalError, NodeId, StoredEvent, Version};
 
@@ -40,7 +41,8 @@ pub struct Cluster {
     pub members: Arc<dyn Membership>,
 }
 
-/// Carries the live events of conversations between nodes. Best effort: followers notice gaps and read the journal.
+/// Carries the live events of conversations, and notices, between nodes. Best effort: followers notice gaps and read the
+/// journal.
 #[async_trait]
 pub trait LiveBus: Send + Sync + 'static {
     /// Publishes streamed text that no append contains yet. Must not block.
@@ -53,6 +55,17 @@ pub trait LiveBus: Send + Sync + 'static {
     async fn follow(&self, id: &ConversationId) -> Result<BoxStream<'static, LiveEvent>, JournalError>;
 }
 
+
+    /// Sends a notice of at most 16 KiB to all other nodes. Must not block. Default: sends nothing.
+    fn tell(&self, _notice: Bytes) {}
+
+    /// Receives the notices of other nodes from now on. Default: there are none.
+    ///
+    /// # Errors
+    /// When the bus cannot be reached.
+    async fn notices(&self) -> Result<BoxStream<'static, Bytes>, JournalError> {
+        Ok(Box::pin(stream::pending()))
+    }
 /// What a follower of a conversation receives.
 #[derive(Clone, Debug)]
 pub enum LiveEvent {

@@ -3,6 +3,7 @@
 mod inner;
 mod pass;
 mod saved;
+mod shared;
 mod slot;
 mod state;
 mod window;
@@ -16,7 +17,12 @@ use everturn_kernel::{Hold, Millis, RequestQuota};
 use everturn_wire::{Category, ConversationId, Failure, TurnId, Unreached};
 use tokio::sync::watch;
 
-use crate::{JournalError, StateStore, clock::Clock, state::save_changes};
+use crate::{
+    JournalError, StateStore,
+    clock::Clock,
+    notice::{Notice, Teller},
+    state::save_changes,
+};
 pub(crate) use pass::Pass;
 use saved::Saved;
 use state::{Entered, Gate, State, Why};
@@ -33,12 +39,13 @@ const SAVE_ANSWERED_MS: u64 = 5 * 60 * 1_000;
 const KNOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// The gates of targets that not every turn may call right now, by model id, and when each target last answered. Shared
-/// by all turns of the process, and saved for the next one.
+/// by all turns of the process, told to other nodes, and saved for the next process.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     inner: Mutex<Inner>,
     /// Notified of every change to save.
     changed: watch::Sender<()>,
+    pub(crate) teller: Teller,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +54,8 @@ struct Inner {
     answered: HashMap<String, Answered>,
     /// Whether there is a change to save.
     is_changed: bool,
+    /// What to tell other nodes.
+    news: Vec<Notice>,
 }
 
 /// When a target last answered, and when that was last saved.
@@ -96,7 +105,10 @@ impl Gates {
         self.change(|inner| {
             let gate = inner.gates.get_mut(target)?;
             match gate.enter(turn, now) {
-                Entered::Go => None,
+                Entered::Go => {
+                    inner.note_probe(target);
+                    None
+                }
                 Entered::Gone => {
                     inner.gates.remove(target);
                     inner.is_changed = true;
@@ -115,7 +127,13 @@ impl Gates {
     /// Records that a limit refused a turn, which asks again at `until`.
     pub(crate) fn limited(&self, target: &str, turn: &TurnId, failure: Failure, until: Millis, now: Millis) {
         let why = Why { failure, hint_ends: None, is_offline: false };
-        self.change(|inner| inner.decided(target, turn, why, until, now));
+        self.change(|inner| {
+            let before = inner.closed(target);
+            inner.decided(target, turn, why, until, now);
+            if inner.closed(target) != before {
+                inner.note_closed(target, now);
+            }
+        });
     }
 
     /// Records that a turn's call failed. Returns how long the turn must wait if there is no network. A failure other
@@ -134,6 +152,10 @@ impl Gates {
                 inner.note_limit(target, quota.as_ref());
             } else {
                 _ = inner.open(target, *asked_at, *quota, now);
+                if failure.unreached.is_some() {
+                    // That is this node's network.
+                    inner.news.clear();
+                }
             }
             None
         })
@@ -183,6 +205,7 @@ impl Gates {
             {
                 (*until, *first) = ((*until).min(why.hint_ends.unwrap_or(now)), TurnId::from(""));
                 inner.is_changed = true;
+                inner.note_closed(target, now);
             }
         });
     }
@@ -190,23 +213,27 @@ impl Gates {
     /// Records that a turn's call ended before its outcome was known. If that turn was probing the target, the next one
     /// does.
     fn left(&self, target: &str, turn: &TurnId, now: Millis) {
-        let mut inner = self.lock();
-        if let Some(gate) = inner.gates.get_mut(target)
-            && matches!(&gate.state, State::Probing { turn: asking } if asking == turn)
-        {
-            gate.state = State::Closed { until: now, first: TurnId::from("") };
-        }
+        self.change(|inner| {
+            if let Some(gate) = inner.gates.get_mut(target)
+                && matches!(&gate.state, State::Probing { turn: asking } if asking == turn)
+            {
+                gate.state = State::Closed { until: now, first: TurnId::from("") };
+                inner.note_closed(target, now);
+            }
+        });
     }
 
-    /// Applies a change, and triggers a save if necessary.
+    /// Applies a change, triggers a save if necessary, and tells other nodes.
     fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
         let mut inner = self.lock();
         let result = change(&mut inner);
         let is_changed = std::mem::take(&mut inner.is_changed);
+        let news = std::mem::take(&mut inner.news);
         drop(inner);
         if is_changed {
             self.changed.send_replace(());
         }
+        news.iter().for_each(|notice| self.teller.tell(notice));
         result
     }
 

@@ -7,17 +7,32 @@ use everturn_wire::{Category, Failure};
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::watch;
 
-use crate::{JournalError, StateStore, state::save_changes};
+use crate::{
+    JournalError, StateStore,
+    notice::{Notice, Teller, ago},
+    state::save_changes,
+};
 
 /// The name of the health's document in the store.
 const NAME: &str = "health";
 
-/// The health of targets, shared by all turns.
+/// A mark that ends at least this much later than one that is known is told to other nodes, in milliseconds.
+const SAYS_MORE_MS: u64 = 1_000;
+
+/// Whether a failure does not depend on the network, the keys or the configuration of the node that it happened to.
+fn is_of_all_nodes(failure: &Failure) -> bool {
+    use Category::{Overloaded, QuotaExhausted, RateLimited, ServerError};
+    let is_of_target = matches!(failure.category, QuotaExhausted | Overloaded | ServerError | RateLimited);
+    is_of_target && failure.unreached.is_none()
+}
+
+/// The health of targets, shared by all turns, and by all nodes as far as it does not depend on one of them.
 #[derive(Debug, Default)]
 pub(crate) struct SharedHealth {
     health: Mutex<Health>,
     /// Notified of every change.
     changed: watch::Sender<()>,
+    pub(crate) teller: Teller,
 }
 
 impl SharedHealth {
@@ -45,17 +60,44 @@ impl SharedHealth {
     }
 
     pub(crate) fn failed(&self, now: Millis, target: &Target, failure: &Failure) {
-        let mut health = self.lock();
-        health.tidy(now);
-        health.note(now, target, failure);
-        drop(health);
+        let is_new = self.note(now, target, failure);
         self.changed.send_replace(());
+        if is_new && is_of_all_nodes(failure) {
+            let (target, category) = (target.name.clone(), failure.category);
+            self.teller.tell(&Notice::Failed { target, category, hint_ms: failure.hint_ms });
+        }
     }
 
-    pub(crate) fn answered(&self, asked_at: Millis, target: &Target) {
+    /// `now`: when it answered.
+    pub(crate) fn answered(&self, asked_at: Millis, target: &Target, now: Millis) {
         if self.lock().clear(asked_at, target) {
             self.changed.send_replace(());
+            let asked_ms_ago = now.since(asked_at);
+            self.teller.tell(&Notice::Answered { target: target.name.clone(), asked_ms_ago });
         }
+    }
+
+    /// Applies a notice of another node about this target.
+    pub(crate) fn hear(&self, notice: &Notice, target: &Target, now: Millis) {
+        match notice {
+            Notice::Failed { category, hint_ms, .. } => {
+                let failure = Failure { hint_ms: *hint_ms, ..Failure::new(*category, true, "") };
+                if is_of_all_nodes(&failure) {
+                    self.note(now, target, &failure);
+                }
+            }
+            Notice::Answered { asked_ms_ago, .. } => _ = self.lock().clear(ago(now, *asked_ms_ago), target),
+            Notice::Closed(_) | Notice::Probing { .. } | Notice::Opened { .. } => {}
+        }
+    }
+
+    /// Marks a target. Returns whether that says more than was known.
+    fn note(&self, now: Millis, target: &Target, failure: &Failure) -> bool {
+        let mut health = self.lock();
+        health.tidy(now);
+        let known = health.free_at(now, target);
+        health.note(now, target, failure);
+        health.free_at(now, target).since(known) >= SAYS_MORE_MS
     }
 
     /// Returns a copy of the current health.
@@ -90,7 +132,7 @@ where
             }
             Some(StreamEvent::Finished(_)) if call.has_content => {
                 call.is_over = true;
-                health.answered(call.asked_at, &target);
+                health.answered(call.asked_at, &target, now());
             }
             Some(StreamEvent::Text(text) | StreamEvent::Reasoning(text)) => {
                 call.has_content |= !text.is_empty();

@@ -26,6 +26,7 @@ mod log;
 mod model;
 mod model_reviewer;
 mod new_id;
+mod notice;
 mod observer;
 mod orchestrator;
 mod panic;

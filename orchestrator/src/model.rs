@@ -152,7 +152,7 @@ impl Models {
 
     /// Whether there is this model, route or target.
     pub(crate) fn knows(&self, id: &str) -> bool {
-        self.find(id).is_some() || self.models.iter().any(|model| model.target.name == id)
+        self.find(id).is_some() || self.target(id).is_some()
     }
 
     /// Refuses parameters that one of the targets does not support.
@@ -190,6 +190,11 @@ impl Models {
             let text = format!("the model {id} of this route is not configured");
             Failure::new(Category::NotFound, false, text)
         })
+    }
+
+    /// Returns the target with this name.
+    pub(crate) fn target(&self, name: &str) -> Option<&Target> {
+        self.models.iter().map(|model| &model.target).find(|target| target.name == name)
     }
 
     fn model(&self, id: &str) -> Option<&Arc<Model>> {

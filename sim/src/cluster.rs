@@ -3,7 +3,8 @@
 //! [`SharedLog`] gives each node its journal and its ports. A node can be [cut off](SharedLog::cut_off) as if it were frozen:
 //! its calls hang, and what it sent arrives when it is [connected](SharedLog::connect) again. It can be cut off [in
 //! part](SharedLog::part), one way, too: then its calls fail after a while. While the log [elects](SharedLog::elect), no node
-//! can use it. [Removing](SharedLog::kill) a node is the end of its process. [`Noise`] loses, repeats and delays live events,
+//! can use it. A node can also be frozen [right after an append](SharedLog::freeze_after), before it learns that the append was
+//! stored. [Removing](SharedLog::kill) a node is the end of its process. [`Noise`] loses, repeats and delays live events,
 //! commands, and the answers to appends.
 
 mod append;
@@ -20,13 +21,14 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use everturn_orchestrator::{
     Clock, Cluster, Commit, Incoming, Journal, JournalError, LiveEvent, Member, MemoryJournal, NodeId,
     kernel::Millis,
 };
 use everturn_wire::ConversationId;
 use futures_util::future::{Either, select};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use fault::GIVE_UP;
 pub use fault::{Carriage, Cut, Election, Fate, Noise, Way};
@@ -54,6 +56,8 @@ struct State {
     owners: HashMap<ConversationId, NodeId>,
     followers: HashMap<ConversationId, Vec<Follower>>,
     list: Vec<ListFollower>,
+    /// Who hears the notices of the others.
+    listeners: Vec<(NodeId, mpsc::UnboundedSender<Bytes>)>,
     inboxes: BTreeMap<NodeId, mpsc::UnboundedSender<Incoming>>,
     members: BTreeMap<NodeId, (Member, Millis)>,
     /// Nodes that are frozen or dead.
@@ -62,6 +66,7 @@ struct State {
     /// What nodes are cut off from otherwise.
     cuts: BTreeMap<NodeId, Cut>,
     election: Option<Election>,
+    freezes: BTreeMap<NodeId, Freeze>,
     noise: Noise,
     random: fastrand::Rng,
     /// How many appends of each node were stored, stale and unknown.
@@ -71,6 +76,12 @@ struct State {
 
 /// Is shown each append: its node, its conversation, the commit, and what became of it.
 type Witness = Box<dyn Fn(&NodeId, &ConversationId, &Commit, Fate) + Send>;
+
+/// A node that is cut off after its next append of a kind.
+struct Freeze {
+    after: Box<dyn Fn(&Commit) -> bool + Send>,
+    frozen: oneshot::Sender<()>,
+}
 
 /// What became of appends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,12 +114,14 @@ impl SharedLog {
             owners: HashMap::new(),
             followers: HashMap::new(),
             list: Vec::new(),
+            listeners: Vec::new(),
             inboxes: BTreeMap::new(),
             members: BTreeMap::new(),
             cut_off: BTreeSet::new(),
             dead: BTreeSet::new(),
             cuts: BTreeMap::new(),
             election: None,
+            freezes: BTreeMap::new(),
             noise,
             random: fastrand::Rng::with_seed(seed),
             appends: Appends::default(),
@@ -143,6 +156,18 @@ impl SharedLog {
     /// Cuts a node off, as if it were frozen: its calls hang, and nothing reaches it.
     pub fn cut_off(&self, name: &str) {
         self.0.lock().cut_off.insert(name.into());
+    }
+
+    /// Cuts a node off as soon as its next append of this kind is stored: it learns that it was stored when it is connected
+    /// again. The receiver is told when that happens; dropping it cancels this.
+    pub fn freeze_after(
+        &self,
+        name: &str,
+        after: impl Fn(&Commit) -> bool + Send + 'static,
+    ) -> oneshot::Receiver<()> {
+        let (frozen, receiver) = oneshot::channel();
+        self.0.lock().freezes.insert(name.into(), Freeze { after: Box::new(after), frozen });
+        receiver
     }
 
     /// Connects a node again. Calls that hang continue.
@@ -187,6 +212,7 @@ impl SharedLog {
         state.dead.insert(node.clone());
         state.cuts.remove(&node);
         state.inboxes.remove(&node);
+        state.listeners.retain(|(listener, _)| *listener != node);
         state.followers.values_mut().for_each(|followers| followers.retain(|follower| follower.node != node));
         state.list.retain(|follower| !follower.is_of(&node));
         drop(state);
@@ -260,6 +286,30 @@ impl Shared {
 }
 
 impl State {
+    /// Cuts the node off if that was to happen after such an append.
+    fn freeze(&mut self, node: &NodeId, commit: &Commit) {
+        let is_due = |freeze: &Freeze| !freeze.frozen.is_closed() && (freeze.after)(commit);
+        if self.freezes.get(node).is_some_and(is_due)
+            && let Some(freeze) = self.freezes.remove(node)
+        {
+            self.cut_off.insert(node.clone());
+            let _ = freeze.frozen.send(());
+        }
+    }
+
+    /// Sends a notice to all other nodes, as far as the noise lets it.
+    fn tell(&mut self, from: &NodeId, notice: &Bytes) {
+        let Self { listeners, cut_off, noise, random, .. } = self;
+        listeners.retain(|(node, sender)| {
+            let is_cut_off = cut_off.contains(node) || cut_off.contains(from);
+            if node == from || is_cut_off || random.f64() < noise.lost {
+                return !sender.is_closed();
+            }
+            let copies = if random.f64() < noise.doubled { 2 } else { 1 };
+            (0..copies).all(|_| sender.send(notice.clone()).is_ok())
+        });
+    }
+
     /// Sends an event to the followers of a conversation at other nodes, as far as the noise lets it.
     fn publish(&mut self, id: &ConversationId, from: &NodeId, event: &LiveEvent) {
         let Self { followers, cut_off, cuts, noise, random, .. } = self;

@@ -44,6 +44,11 @@ impl Names {
         format!("{}.text.{node}.{}", self.prefix, token(id))
     }
 
+    /// Returns the subject of the notices of a node; `*` = of any.
+    pub(crate) fn notices(&self, node: &str) -> String {
+        format!("{}.notice.{node}", self.prefix)
+    }
+
     /// Returns the subject of requests to a node.
     pub(crate) fn node(&self, node: &str) -> String {
         format!("{}.node.{node}", self.prefix)

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 38] = [
+const ALLOWED: [(&str, &[&str]); 39] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
@@ -30,10 +30,12 @@ const ALLOWED: [(&str, &[&str]); 38] = [
     ("compaction", &[]),
     // Reads failure events back.
     ("attempt", &["cursor", "journal"]),
-    ("health", &["journal", "state"]),
     ("error", &["cursor", "journal"]),
     // What nodes tell each other; not what they do about it.
-    ("cluster", &["cursor", "error", "journal"]),
+    ("cluster", &["clock", "cursor", "error", "journal"]),
+    // What nodes tell each other about targets.
+    ("notice", &["cluster"]),
+    ("health", &["journal", "notice", "state"]),
     // How a report is requested and validated; not when.
     ("report", &["error", "json", "permission"]),
     // Compares a request with what is known; starts nothing.
@@ -43,7 +45,7 @@ const ALLOWED: [(&str, &[&str]); 38] = [
     ("observer", &["frame", "panic"]),
     // What it wakes is behind a trait, so the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
-    ("gate", &["clock", "health", "journal", "state", "telemetry", "timer"]),
+    ("gate", &["clock", "health", "journal", "notice", "state", "telemetry", "timer"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // The effective settings and their storage; not who follows them.
@@ -137,6 +139,7 @@ const ALLOWED: [(&str, &[&str]); 38] = [
             "layer",
             "model",
             "new_id",
+            "notice",
             "observer",
             "registry",
             "report",

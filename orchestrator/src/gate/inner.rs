@@ -8,8 +8,9 @@ use everturn_wire::{ConversationId, Failure, TurnId};
 use super::{
     Inner, KNOWN_MS,
     slot::slot_ms,
-    state::{Gate, State, Why},
+    state::{Gate, Source, State, Why},
 };
+use crate::notice::Notice;
 
 /// How long a limited turn has to announce its wait, in milliseconds: it saves the wait first.
 const UNDECIDED_MS: u64 = 1_000;
@@ -24,15 +25,19 @@ impl Inner {
         }
         let first = turn.clone();
         match self.gates.get_mut(target) {
-            // Several turns were refused at once: the longest wait counts, and the first of them still asks first.
-            Some(Gate { state: State::Closed { until: known, .. }, .. }) if *known > now => {
+            // Several turns were refused at once: the longest wait counts, and the first of them still asks first, unless
+            // that is a turn of another node, which may not learn of this.
+            Some(Gate { state: State::Closed { until: known, first: asks }, source, .. }) if *known > now => {
                 if until <= *known {
                     return;
                 }
                 *known = until;
+                if matches!(source, Source::Heard(_)) {
+                    (*asks, *source) = (first, Source::Here);
+                }
             }
             Some(gate) => {
-                (gate.state, gate.why) = (State::Closed { until, first }, why);
+                (gate.state, gate.why, gate.source) = (State::Closed { until, first }, why, Source::Here);
                 (gate.closed_at, gate.put_off) = (now, 0);
                 gate.waiting = HashMap::new();
             }
@@ -42,6 +47,7 @@ impl Inner {
                 let gate = Gate {
                     state,
                     why,
+                    source: Source::Here,
                     closed_at: now,
                     put_off: 0,
                     misses: 0,
@@ -105,6 +111,8 @@ impl Inner {
         gate.begin_window(quota, now);
         let is_early = matches!(gate.state, State::Closed { until, .. } if now < until);
         (gate.state, gate.put_off, gate.misses) = (State::Opening { since: now, let_go: 0 }, 0, 0);
+        gate.source = Source::Here;
+        self.news.push(Notice::Opened { target: target.to_owned(), asked_ms_ago: now.since(asked_at) });
         self.is_changed = true;
         if !is_early {
             gate.waiting = HashMap::new();

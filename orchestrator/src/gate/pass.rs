@@ -61,7 +61,7 @@ impl Pass {
                     }
                 }
                 if let Some((health, target)) = &self.health {
-                    health.answered(self.asked_at, target);
+                    health.answered(self.asked_at, target, now);
                 }
                 event
             }

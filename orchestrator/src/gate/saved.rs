@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Answered, Inner, KNOWN_MS,
-    state::{Gate, State, Why},
+    state::{Gate, Source, State, Why},
     window::Window,
 };
 
@@ -111,7 +111,7 @@ impl SavedGate {
         let closed_at = moved(self.closed_at);
         let (limit, window) = (self.limit, self.limit.map(|limit| Window::assumed(limit, now)));
         let (misses, waiting) = (self.misses, HashMap::new());
-        Gate { state, why, closed_at, put_off: 0, misses, waiting, limit, window }
+        Gate { state, why, source: Source::Saved, closed_at, put_off: 0, misses, waiting, limit, window }
     }
 }
 

@@ -19,6 +19,8 @@ const OPENED_MS: u64 = 20_000;
 pub(super) struct Gate {
     pub(super) state: State,
     pub(super) why: Why,
+    /// Who found out about its state.
+    pub(super) source: Source,
     /// When it was closed. Earlier calls say nothing about the target's current state.
     pub(super) closed_at: Millis,
     /// Number of turns put off since the state began: the next one comes after them.
@@ -32,6 +34,17 @@ pub(super) struct Gate {
     pub(super) limit: Option<u32>,
     /// What is left of that limit, while the gate opens.
     pub(super) window: Option<Window>,
+}
+
+/// Who found out about the state of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A turn of this node. Other nodes are told.
+    Here,
+    /// An earlier process.
+    Saved,
+    /// A turn of another node, which said so last at this time.
+    Heard(Millis),
 }
 
 #[derive(Debug)]
@@ -63,9 +76,13 @@ pub(super) enum Entered {
 
 impl Gate {
     pub(super) fn enter(&mut self, turn: &TurnId, now: Millis) -> Entered {
+        if self.is_outdated(now) {
+            return self.probe(turn);
+        }
+        let soon = self.believed_until(now);
         match &mut self.state {
             State::Closed { until, first } if now < *until => {
-                let until = *until;
+                let until = (*until).min(soon);
                 match turn == first {
                     true => Entered::Wait(until),
                     false => Entered::Wait(until.plus(self.next_slot())),
@@ -76,13 +93,9 @@ impl Gate {
                 if now < gives_up_at {
                     return Entered::Wait(gives_up_at.plus(self.next_slot()));
                 }
-                self.state = State::Probing { turn: turn.clone() };
-                Entered::Go
+                self.probe(turn)
             }
-            State::Closed { .. } => {
-                self.state = State::Probing { turn: turn.clone() };
-                Entered::Go
-            }
+            State::Closed { .. } => self.probe(turn),
             State::Probing { .. } => Entered::Wait(now.plus(self.next_slot())),
             State::Opening { since, let_go } => {
                 let since_ms = now.since(*since);
@@ -101,6 +114,12 @@ impl Gate {
                 self.wait_for_window(now)
             }
         }
+    }
+
+    /// Lets this turn find out whether the target answers again.
+    fn probe(&mut self, turn: &TurnId) -> Entered {
+        (self.state, self.source) = (State::Probing { turn: turn.clone() }, Source::Here);
+        Entered::Go
     }
 
     /// Puts a turn off until the provider allows requests again, after those that already wait for that.

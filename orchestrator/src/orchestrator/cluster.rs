@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use everturn_kernel::Millis;
 use everturn_wire::{ClusterNode, ClusterState};
 use futures_core::stream::BoxStream;
@@ -14,6 +15,7 @@ use super::Orchestrator;
 use crate::{
     Error, Incoming, Member, Unsealed,
     cluster::{Peers, Reply, Request},
+    notice::Notice,
     registry::Registry,
     session::Ports,
 };
@@ -47,6 +49,10 @@ impl Orchestrator {
         let count = self.take_over(peers).await?;
         tokio::spawn(keep(self.parts(), peers.clone()));
         Ok(count)
+        let live = &peers.cluster.live;
+        tokio::spawn(hear(self.parts(), live.notices().await?));
+        self.ports.gates.teller.set(live.clone());
+        self.ports.health.teller.set(live.clone());
     }
 
     /// Returns this node and all nodes that share the journal; none if it is not shared.
@@ -90,6 +96,7 @@ impl Orchestrator {
             cluster.members.members().await?.into_iter().map(|member| member.node).collect();
         let suspects: Vec<_> = alive.iter().filter(|node| peers.suspects(node, asks)).cloned().collect();
         let absent = join_all(suspects.iter().map(|node| peers.is_absent(node))).await;
+        self.ports.gates.tell_again(self.ports.clock.now());
         let absent: Vec<_> = suspects.iter().zip(absent).filter(|(_, absent)| *absent).collect();
         alive.retain(|node| !absent.iter().any(|(absent, _)| *absent == node));
         for node in peers.missing(&alive) {
@@ -192,6 +199,20 @@ async fn keep(parts: Parts, peers: Arc<Peers>) {
             () = clock.sleep(BEAT) => false,
         };
         let Some(this) = parts.get() else { return };
+/// Applies what other nodes tell about targets that this one has.
+async fn hear(parts: Parts, mut notices: BoxStream<'static, Bytes>) {
+    while let Some(notice) = notices.next().await {
+        let Some(Orchestrator { ports, .. }) = parts.get() else { return };
+        let Some(notice) = Notice::read(&notice) else { continue };
+        let Some(target) = ports.models.target(notice.target()) else { continue };
+        let now = ports.clock.now();
+        ports.health.hear(&notice, target, now);
+        for (at, id) in ports.gates.hear(notice, now) {
+            ports.timers.wake_at(at, id);
+        }
+    }
+}
+
         let is_gone = this.beat(&peers, is_told).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the other servers cannot be seen");
             false

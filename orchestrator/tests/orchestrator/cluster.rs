@@ -219,6 +219,7 @@ async fn a_watcher_that_moves_to_another_node_sees_nothing_twice() {
     while !seen.ends_with("two ") {
         seen.push_str(watcher.until("text-delta").await.last().unwrap().strip_prefix("text-delta ").unwrap());
     }
+    contract::notices(&a, &b).await;
     // The other node has not received this text.
     let mut moved = b.watch(Some(watcher.subscription.cursor())).await;
     assert!(told(&mut moved).await.contains(&"text-delta three four".to_owned()));

@@ -73,6 +73,9 @@ impl Append {
         } += 1;
         let event =
             Appended { previous: *expected, version, owner: node.clone(), commit: Box::new(commit.clone()) };
+        if fate == Fate::Stored {
+            state.freeze(node, commit);
+        }
         state.publish(id, node, &LiveEvent::Appended(event));
         state.list_changed(id, node, was.as_ref(), shared.listed(id));
         Ok(version)

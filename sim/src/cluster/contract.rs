@@ -200,3 +200,36 @@ pub async fn membership(a: &Node, b: &Node) {
     b.cluster.members.renew(&second).await.expect("a node may return");
     assert_eq!(a.cluster.members.members().await.expect("listing succeeds").len(), 2);
 }
+
+/// Tests that the notices of a node reach the other ones, in order and whole.
+///
+/// # Panics
+/// When the implementation does not conform.
+pub async fn notices(a: &Node, b: &Node) {
+    let mut at_a = a.cluster.live.notices().await.expect("listening succeeds");
+    let mut at_b = b.cluster.live.notices().await.expect("listening succeeds");
+    let is_known = async {
+        loop {
+            a.cluster.live.tell(Bytes::from_static(b"hello"));
+            if timeout(Duration::from_millis(20), at_b.next()).await.is_ok() {
+                return;
+            }
+        }
+    };
+    timeout(SOON, is_known).await.expect("a listener is known soon");
+    let text = |n: usize| format!("{n}{}", "x".repeat(n * 160));
+    for n in 0..100 {
+        a.cluster.live.tell(text(n).into());
+    }
+    for n in 0..100 {
+        let mut heard = timeout(SOON, at_b.next()).await.expect("a notice arrives soon");
+        while heard.as_deref() == Some(b"hello") {
+            heard = timeout(SOON, at_b.next()).await.expect("a notice arrives soon");
+        }
+        assert_eq!(heard.as_deref(), Some(text(n).as_bytes()));
+    }
+    // The first one that hears it is not the one that said it.
+    b.cluster.live.tell(Bytes::from_static(b"to a"));
+    let heard = timeout(SOON, at_a.next()).await.expect("a notice arrives soon");
+    assert_eq!(heard.as_deref(), Some(&b"to a"[..]));
+}

@@ -26,7 +26,10 @@ impl Journal for NodeJournal {
         commit: Commit,
     ) -> Result<Version, JournalError> {
         let append = Append { node: self.node.clone(), id: id.clone(), expected, commit };
-        append.send(&self.shared).await
+        let appended = append.send(&self.shared).await;
+        // The node may have been frozen meanwhile.
+        self.shared.reach(&self.node).await;
+        appended
     }
 
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {

@@ -40,6 +40,17 @@ impl LiveBus for NodePorts {
         self.shared.lock().followers.entry(id.clone()).or_default().push(follower);
         Ok(stream(receiver))
     }
+
+    fn tell(&self, notice: Bytes) {
+        self.shared.lock().tell(&self.node, &notice);
+    }
+
+    async fn notices(&self) -> Result<BoxStream<'static, Bytes>, JournalError> {
+        self.shared.reach(&self.node).await;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.shared.lock().listeners.push((self.node.clone(), sender));
+        Ok(stream(receiver))
+    }
 }
 
 #[async_trait]

@@ -22,7 +22,8 @@ use crate::{
     record,
 };
 
-/// Maximum number of pieces of text that wait to be sent. More are dropped: the next append contains them.
+/// Maximum number of pieces of text and notices that wait to be sent. More are dropped: the next append contains the text,
+/// and notices are repeated or not needed.
 const WAITING: usize = 4096;
 
 pub(super) struct NatsLive {
@@ -74,6 +75,18 @@ impl LiveBus for NatsLive {
         });
         // Appends first: text that follows one is of no use before it.
         Ok(stream::select_with_strategy(appends, text, |_: &mut ()| stream::PollNext::Left).boxed())
+    }
+
+    fn tell(&self, notice: Bytes) {
+        let _ = self.text.try_send((self.names.notices(&self.node.0), notice));
+    }
+
+    async fn notices(&self) -> Result<BoxStream<'static, Bytes>, JournalError> {
+        let notices = self.subscribe(self.names.notices("*")).await?;
+        super::settle(&self.client).await.map_err(|error| failed(&self.leader.place, &error.to_string()))?;
+        let own = self.names.notices(&self.node.0);
+        let of_others = move |message: &Message| std::future::ready(message.subject.as_str() != own);
+        Ok(notices.filter(of_others).map(|message| message.payload).boxed())
     }
 }
 

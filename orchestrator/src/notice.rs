@@ -1,0 +1,156 @@
+//! Notices: what nodes tell each other about targets, so that the others need not find out by a refusal of their own.
+//!
+//! Hints: a notice that is late, repeated or lost costs at most a refusal. Times are durations up to the notice, because
+//! clocks of nodes may differ. What depends on a node's own network or configuration is not told.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use everturn_kernel::Millis;
+use everturn_wire::{Category, Failure, TurnId};
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::LiveBus;
+
+/// Maximum length of a failure's message in a notice, in characters.
+const MAX_MESSAGE: usize = 500;
+
+/// Maximum size of a notice, in bytes.
+const MAX_NOTICE: usize = 16 << 10;
+
+/// The longest limit that is believed, in milliseconds: 24 h. A longer one is told again.
+const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// What a node tells the others about a target, which is named as in the configuration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Notice {
+    /// A limit refused a turn here. Repeated every few seconds while the limit lasts.
+    Closed(Closed),
+    /// This turn is asking the limited target, to find out whether it answers again.
+    Probing { target: String, turn: TurnId },
+    /// A limited target answered a call that was made this long ago.
+    Opened { target: String, asked_ms_ago: u64 },
+    /// A call failed, for a reason that other nodes would find as well.
+    Failed { target: String, category: Category, hint_ms: Option<u64> },
+    /// A target about which such a failure was known answered a call that was made this long ago.
+    Answered { target: String, asked_ms_ago: u64 },
+}
+
+/// A limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Closed {
+    pub(crate) target: String,
+    /// How long ago the refusal came.
+    pub(crate) closed_ms_ago: u64,
+    /// After how long a turn asks again.
+    pub(crate) left_ms: u64,
+    /// The turn that does; empty = any.
+    pub(crate) first: TurnId,
+    /// After how long the limit ends according to the provider.
+    pub(crate) hint_left_ms: Option<u64>,
+    /// The refusal.
+    pub(crate) failure: Failure,
+}
+
+impl Notice {
+    /// Reads a notice; `None` if it cannot be read, for example because a newer version sent it.
+    pub(crate) fn read(json: &[u8]) -> Option<Self> {
+        let notice = (json.len() <= MAX_NOTICE).then(|| serde_json::from_slice::<Self>(json))?;
+        match notice.inspect_err(|error| tracing::debug!(%error, "a notice cannot be read")).ok()? {
+            Self::Closed(Closed { left_ms, hint_left_ms, .. })
+                if left_ms.max(hint_left_ms.unwrap_or(0)) > LONGEST_MS =>
+            {
+                None
+            }
+            notice => Some(notice),
+        }
+    }
+
+    /// Returns the target that it is about.
+    pub(crate) fn target(&self) -> &str {
+        match self {
+            Self::Closed(Closed { target, .. })
+            | Self::Probing { target, .. }
+            | Self::Opened { target, .. }
+            | Self::Failed { target, .. }
+            | Self::Answered { target, .. } => target,
+        }
+    }
+}
+
+/// Returns a failure as it is told to other nodes.
+pub(crate) fn brief(failure: &Failure) -> Failure {
+    let message: String = failure.message.chars().take(MAX_MESSAGE).collect();
+    Failure { code: failure.code.clone(), ..Failure::new(failure.category, failure.retryable, message) }
+}
+
+/// The time this many milliseconds ago.
+pub(crate) fn ago(now: Millis, ms: u64) -> Millis {
+    Millis(now.0.saturating_sub(ms))
+}
+
+/// Tells the other nodes; without any, does nothing.
+#[derive(Default)]
+pub(crate) struct Teller(OnceLock<Arc<dyn LiveBus>>);
+
+impl Teller {
+    /// Tells the nodes that this bus reaches, from now on.
+    pub(crate) fn set(&self, bus: Arc<dyn LiveBus>) {
+        let _ = self.0.set(bus);
+    }
+
+    pub(crate) fn tell(&self, notice: &Notice) {
+        let Some(bus) = self.0.get() else { return };
+        match serde_json::to_vec(notice) {
+            Ok(json) if json.len() <= MAX_NOTICE => bus.tell(json.into()),
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Debug for Teller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Teller").field("tells", &self.0.get().is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_arrives_as_it_was_told_and_odd_ones_do_not() {
+        let failure = Failure::new(Category::RateLimited, true, "é".repeat(10_000));
+        let closed = Closed {
+            target: "key/model".to_owned(),
+            closed_ms_ago: 5,
+            left_ms: 60_000,
+            first: TurnId::from("t"),
+            hint_left_ms: Some(1),
+            failure: brief(&failure),
+        };
+        let target = || "key/model".to_owned();
+        let all = [
+            Notice::Closed(closed.clone()),
+            Notice::Probing { target: target(), turn: TurnId::from("t") },
+            Notice::Opened { target: target(), asked_ms_ago: 7 },
+            Notice::Failed { target: target(), category: Category::Overloaded, hint_ms: None },
+            Notice::Answered { target: target(), asked_ms_ago: 7 },
+        ];
+        for notice in all {
+            let json = serde_json::to_vec(&notice).unwrap();
+            assert!(json.len() < 2_000);
+            assert_eq!(Notice::read(&json), Some(notice));
+        }
+        let long =
+            serde_json::to_vec(&Notice::Closed(Closed { left_ms: u64::MAX, ..closed.clone() })).unwrap();
+        let large = serde_json::to_vec(&Notice::Closed(Closed { failure, ..closed })).unwrap();
+        for odd in [&long[..], &large, b"", b"{}", br#"{"type":"new"}"#, b"\xff"] {
+            assert_eq!(Notice::read(odd), None);
+        }
+    }
+}
