@@ -120,7 +120,7 @@ impl Orchestrator {
 
     pub(super) async fn stop_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
         conversation.settled().await;
-        self.order(conversation, Input::Abort)
+        self.order(conversation, Input::Abort.into()).await
     }
 
     /// Stops the running turn if its step is being retried: it is waiting, or its retry has shown nothing yet. Returns whether
@@ -132,8 +132,8 @@ impl Orchestrator {
         self.switch(id, Command::AbortRetry).await
     }
 
-    pub(super) fn abort_retry_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
-        Ok(conversation.is_retrying() && self.order(conversation, Input::AbortRetry)?)
+    pub(super) async fn abort_retry_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
+        Ok(conversation.is_retrying() && self.order(conversation, Input::AbortRetry.into()).await?)
     }
 
     /// Skips the wait for a retry, or repeats the call to a silent provider whose answer has shown nothing yet. Returns whether
@@ -155,7 +155,7 @@ impl Orchestrator {
         self.switch(id, Command::RetryNow { model: Some(model.to_owned()) }).await
     }
 
-    pub(super) fn retry_now_here(
+    pub(super) async fn retry_now_here(
         &self,
         conversation: &Arc<Conversation>,
         model: Option<String>,
@@ -165,7 +165,7 @@ impl Orchestrator {
             None => None,
         };
         let control = Control { model, ..Control::from(Input::RetryNow) };
-        Ok(conversation.takes_retry_now() && self.send(conversation, control)?)
+        Ok(conversation.takes_retry_now() && self.order(conversation, control).await?)
     }
 
     /// Closes a conversation: stops its running turn and drops its queue. A new message reopens it, even one that arrives
@@ -207,9 +207,19 @@ impl Orchestrator {
         }
     }
 
-    /// Sends a command to the running turn without waiting; wakes a parked turn. Returns false if there is none.
-    fn order(&self, conversation: &Arc<Conversation>, input: Input) -> Result<bool, Error> {
-        self.send(conversation, Control::from(input))
+    /// Sends a command to the running turn; wakes a parked turn. Returns false if there is none. Does not wait, unless the
+    /// journal is shared: then another node may have taken the turn over unnoticed, which only the next save shows, and the
+    /// command must go there.
+    async fn order(&self, conversation: &Arc<Conversation>, control: Control) -> Result<bool, Error> {
+        if self.ports.peers.is_none() {
+            return self.send(conversation, control);
+        }
+        let (taken, answer) = oneshot::channel();
+        let sent = self.send(conversation, Control { taken: Some(taken), ..control })?;
+        if sent && answer.await.is_err() {
+            conversation.check_kept()?;
+        }
+        Ok(sent)
     }
 
     /// Sends a command to the running turn and waits until it is handled. Returns false if there is no turn, or the

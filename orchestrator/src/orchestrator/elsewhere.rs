@@ -40,7 +40,7 @@ pub(super) async fn adopt(
 impl Orchestrator {
     /// Carries out a command where the conversation is driven. If that node is gone, this one takes the turn over.
     pub(super) async fn command(&self, id: &ConversationId, command: Command) -> Result<Reply, Error> {
-        let mut adopted = None;
+        let (mut adopted, mut meant) = (None, None);
         for _ in 0..HANDOVERS {
             let conversation = match adopted.take() {
                 Some(adopted) => adopted,
@@ -78,6 +78,11 @@ impl Orchestrator {
             Relayed::Reply(Reply::Failed { fault, message }) => Err(Error::Remote { fault, message }),
             Relayed::Reply(reply) => Ok(Outcome::Reply(reply)),
             Relayed::NoOwner => {
+            let turn = conversation.state().live.running.as_ref().map(|turn| turn.from);
+            if *meant.get_or_insert(turn) != turn && command.is_for_a_turn() {
+                // The turn that it was meant for has ended while it changed hands.
+                return Ok(Reply::Done(false));
+            }
                 tracing::info!(conversation = %id, %owner, "taking over a turn: its server does not answer");
                 Ok(Outcome::Adopted(adopt(&self.registry, &self.ports, id, &owner).await?))
             }
@@ -149,8 +154,8 @@ impl Orchestrator {
     async fn perform(&self, conversation: &Arc<Conversation>, command: Command) -> Result<Reply, Error> {
         Ok(match command {
             Command::Stop => Reply::Done(self.stop_here(conversation).await?),
-            Command::AbortRetry => Reply::Done(self.abort_retry_here(conversation)?),
-            Command::RetryNow { model } => Reply::Done(self.retry_now_here(conversation, model)?),
+            Command::AbortRetry => Reply::Done(self.abort_retry_here(conversation).await?),
+            Command::RetryNow { model } => Reply::Done(self.retry_now_here(conversation, model).await?),
             Command::Close => Reply::Done(self.close_here(conversation).await?),
             Command::Delete => Reply::Done(self.delete_here(conversation).await?),
             Command::Enqueue { text, message_id } => {
