@@ -79,6 +79,8 @@ pub enum Input {
     Unsaved(Failure),
     /// The process is about to shut down: save everything known so far.
     Checkpoint,
+    /// Save the turn although nothing has changed: a host proves with it that it is still the one that drives the turn.
+    Save,
     /// The turn was restored after its process ended. Always the first input of a restored turn. A step may begin with
     /// it, so pass the turn's own schedule.
     Recover,

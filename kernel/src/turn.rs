@@ -185,6 +185,7 @@ impl Turn {
             Input::Fault(failure) => self.fail(now, failure, RetryOutcome::Cancelled.into(), fx),
             Input::Unsaved(failure) => self.on_unsaved(now, failure, fx),
             Input::Checkpoint => self.on_checkpoint(),
+            Input::Save => self.revision += 1,
             Input::Recover => self.on_recover(now, schedule, fx),
             Input::Answer(answer) => self.on_answer(now, *answer, schedule, fx),
             Input::Reviewed { step, call_id, attempt, answer } => {

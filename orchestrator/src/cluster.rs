@@ -6,6 +6,7 @@
 
 mod list;
 mod peers;
+mod proof;
 mod remote;
 
 use std::{sync::Arc, time::Duration};
@@ -21,6 +22,7 @@ use crate::{Commit, JournalError, NodeId, StoredEvent, Version};
 
 pub use list::{ListBus, ListEvent, Listed};
 pub(crate) use peers::{Peers, Relayed};
+pub(crate) use proof::{Proof, Undecided, may_be_starting};
 pub(crate) use remote::{Command, Reply, Request};
 
 /// What a node needs to share a journal with others. Its journal must name this node as the owner of what it writes

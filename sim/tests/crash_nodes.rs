@@ -16,6 +16,7 @@ fn no_fault_of_a_node_loses_or_doubles_anything() {
         "a call is saved",
         "a failure with a hint",
         "a message is queued",
+        "a node freezes before a call",
         "a node is cut off",
         "a node is cut off in part",
         "a node is killed",

@@ -29,6 +29,7 @@ use super::{
 };
 use crate::{
     Invocation, JournalError, Output,
+    cluster::Proof,
     conversation::{Batch, Called, Control, Conversation, Inbox, LeftoverMessages},
     model::{Choice, Model},
     observer::TurnEnd,
@@ -68,6 +69,8 @@ pub(super) struct TurnHost<'s> {
     owed: PendingReplies,
     /// The next turn, begun in the commit that seals this one.
     next: Option<TurnTask>,
+    /// Without it no tool starts; `None` = the journal is not shared.
+    proof: Option<Arc<Proof>>,
 }
 
 impl<'s> TurnHost<'s> {
@@ -94,6 +97,7 @@ impl<'s> TurnHost<'s> {
             successor: None,
             owed,
             next: None,
+            proof: shared.peers.is_some().then(Arc::default),
         }
     }
 
@@ -206,7 +210,11 @@ impl Host for TurnHost<'_> {
         let commit = batch.commit(turn, next, &settings.definition);
         let (id, expected) = (&self.conversation.id, self.conversation.state().record.version);
         let was = self.conversation.state().record.head.status;
+        let sent_at = self.now();
         let version = self.shared.append(id, expected, commit).await?;
+        if let Some(proof) = &self.proof {
+            proof.renew(sent_at);
+        }
         let (status, from) = (batch.head.status, batch.from);
         let stale = self.conversation.publish(batch, version, turn, next);
         self.share_limit(turn, now);
@@ -263,7 +271,11 @@ impl Host for TurnHost<'_> {
             output: Output::new(call.id.clone(), inbox.clone(), self.shared.max_live_output),
         };
         let (call_id, most) = (call.id.clone(), self.shared.max_tool_result);
+        let (proof, clock) = (self.proof.clone(), self.shared.clock.clone());
         async move {
+            if let Some(proof) = proof {
+                proof.is_recent(&*clock, &inbox).await;
+            }
             let input = match AssertUnwindSafe(async move { tool.run(invocation).await }).catch_unwind().await
             {
                 Ok(answer) => {

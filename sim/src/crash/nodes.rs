@@ -5,9 +5,10 @@
 //! commands and the answers to appends are lost, repeated and delayed, so that an append may be stored after it was given
 //! up; and what people do at which node. After a while the noise ends, every node is connected, and everything must settle.
 //!
-//! Besides what is checked for one process: no call of a tool starts twice at all nodes together; no provider call is
-//! repeated unless a fault, a stop or a *retry now* cut it off; no call comes before the end of its wait, or long after
-//! it; a message is neither lost nor said twice, at whatever nodes a request was repeated; no task panics.
+//! Besides what is checked for one process: no call of a tool starts twice at all nodes together, or at a node that was
+//! replaced; no provider call is repeated unless a fault, a stop or a *retry now* cut it off; no call comes before the end
+//! of its wait, or long after it; a message is neither lost nor said twice, at whatever nodes a request was repeated; no
+//! task panics.
 //! `notes/mutants.md` lists the bugs that these checks caught on purpose.
 
 mod check;

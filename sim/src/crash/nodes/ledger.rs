@@ -37,6 +37,8 @@ struct Entries {
     waits: BTreeMap<ConversationId, Wait>,
     /// Conversations with commands under way that end waits and calls.
     hurried: BTreeMap<ConversationId, usize>,
+    /// The node that wrote the last append.
+    owners: BTreeMap<ConversationId, NodeId>,
     /// Starts of each call of a tool, by turn, step and id.
     started: BTreeMap<(String, u32, String), usize>,
     /// Nodes that are dead or cut off, and by how many faults.
@@ -98,6 +100,7 @@ impl Ledger {
         }
         let mut entries = self.entries();
         let mut pages = self.book.pages();
+        entries.owners.insert(id.clone(), node.clone());
         if let Some(last) = commit.all_events().last() {
             pages.durable.insert(id.clone(), last.end.value());
         }
@@ -185,6 +188,11 @@ impl Ledger {
         {
             call.state = State::Over;
         }
+    }
+
+    /// Whether the node wrote the last append of a conversation.
+    pub(super) fn owns(&self, node: &NodeId, id: &ConversationId) -> bool {
+        self.entries().owners.get(id) == Some(node)
     }
 
     /// Records the start of a tool's call. Returns how often it was started so far.

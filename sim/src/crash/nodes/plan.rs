@@ -41,6 +41,8 @@ pub(super) enum Fault {
     Kill { down_ms: u64 },
     /// It is cut off for this long.
     CutOff { ms: u64 },
+    /// It is frozen for this long right after it has saved a call, before it starts it.
+    Freeze { ms: u64 },
     /// It shuts down with this grace period, and another one begins later.
     Shutdown { grace_ms: u64, down_ms: u64 },
     /// It is cut off in part for this long.
@@ -97,11 +99,16 @@ fn trouble(rng: &mut fastrand::Rng, nodes: usize, calm_ms: u64) -> Trouble {
     let (at_ms, place) = (rng.u64(0..calm_ms), rng.usize(0..nodes));
     let most = usize::from(rng.bool());
     let down_ms = rng.u64(0..[500, 20_000][most]);
-    let what = match rng.u8(0..10) {
+    let what = match rng.u8(0..11) {
         0 | 1 => Fault::Kill { down_ms },
         2 | 3 => Fault::CutOff { ms: rng.u64(0..[2_000, 40_000][most]) },
         4 => Fault::Shutdown { grace_ms: [0, 2_000, 30_000][rng.usize(0..3)], down_ms },
-        5..=7 => Fault::Part { cut: cut(rng), ms: rng.u64(0..[2_000, 40_000][most]) },
+        5 => {
+            // Early, as most calls are made then, and long enough for another node to take over.
+            let ms = rng.u64(0..[4_000, 40_000][most]);
+            return Trouble { at_ms: at_ms / 20, place, what: Fault::Freeze { ms } };
+        }
+        6..=8 => Fault::Part { cut: cut(rng), ms: rng.u64(0..[2_000, 40_000][most]) },
         _ => Fault::Election {
             election: Election { fails: rng.bool(), members: rng.bool() },
             ms: rng.u64(0..[9_000, 30_000][most]),

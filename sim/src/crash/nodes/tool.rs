@@ -27,12 +27,17 @@ impl Counted {
     fn start(&self, call: &Invocation) {
         let key = (call.turn_id.to_string(), call.step, call.call_id.clone());
         let times = self.ledger.starts(key.clone());
+        let owns = self.ledger.owns(&self.node, &call.conversation_id);
         let mut pages = self.ledger.book.pages();
         let turn = pages.name(call.turn_id.as_str());
         let (node, name) = (&self.node, self.name);
         pages.note(|| format!("{node} {turn}: {name} starts for {} of step {}", call.call_id, call.step));
         if times > 1 && !self.is_idempotent {
             pages.wrong(format!("{name} was started {times} times for call {}, now at {node}", call.call_id));
+        }
+        if !owns {
+            pages
+                .wrong(format!("{name} was started for call {} at {node}, which was replaced", call.call_id));
         }
         if self.asks && !pages.allowed.contains(&key) {
             pages.wrong(format!("{name} was started for call {} without approval", call.call_id));

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{Error, Journal as _, JournalError, NodeId};
+use everturn_orchestrator::{Commit, Error, Journal as _, JournalError, NodeId, kernel::Turn};
 use everturn_wire::{ConversationId, ConversationStatus};
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -29,6 +29,9 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(7);
 
 /// Pause before a process that could not begin is followed by another.
 const BEGINS_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long a node may take to save a call after which it is to freeze.
+const CALLS_WITHIN: Duration = Duration::from_secs(60);
 
 /// Number of watchers of a conversation that go from node to node. At each place, another one stays.
 const WANDERERS: usize = 2;
@@ -137,6 +140,7 @@ impl World {
         book.pages().tally.count(match what {
             Fault::Kill { .. } => "a node is killed",
             Fault::CutOff { .. } => "a node is cut off",
+            Fault::Freeze { .. } => "a node is to freeze",
             Fault::Shutdown { .. } => "a node shuts down",
             Fault::Part { .. } => "a node is cut off in part",
             Fault::Election { .. } => "the log has no leader",
@@ -148,13 +152,15 @@ impl World {
                 self.begin(place).await;
             }
             Fault::CutOff { ms } => {
-                self.ledger.cut_off(&id);
                 self.log.cut_off(name);
-                sleep(Duration::from_millis(ms)).await;
-                if !node.life.is_over() {
-                    book.note(|| format!("{name} is connected"));
-                    self.log.connect(name);
-                    self.returns(&id).await;
+                self.stay_away(&node, ms).await;
+            }
+            Fault::Freeze { ms } => {
+                let frozen = self.log.freeze_after(name, starts_calls);
+                if timeout(CALLS_WITHIN, frozen).await.is_ok_and(|frozen| frozen.is_ok()) {
+                    book.note(|| format!("{name} is frozen"));
+                    book.pages().tally.count("a node freezes before a call");
+                    self.stay_away(&node, ms).await;
                 }
             }
             Fault::Part { cut, ms } => {
@@ -195,6 +201,18 @@ impl World {
         self.ledger.connected(node);
         sleep(NOTICED_WITHIN).await;
         self.ledger.noticed(node);
+    }
+
+    /// Connects a node again that was cut off, after this many milliseconds.
+    async fn stay_away(&self, node: &Node, ms: u64) {
+        let id = node.id();
+        self.ledger.cut_off(&id);
+        sleep(Duration::from_millis(ms)).await;
+        if !node.life.is_over() {
+            self.ledger.book.note(|| format!("{} is connected", node.name));
+            self.log.connect(&node.name);
+            self.returns(&id).await;
+        }
     }
 
     /// Begins a process at this place. As long as it cannot, another one tries.
@@ -267,6 +285,12 @@ impl World {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether calls of tools start after this append.
+fn starts_calls(commit: &Commit) -> bool {
+    let turn = commit.turn.as_ref().and_then(|record| Turn::restore(record.snapshot.clone()).ok());
+    turn.is_some_and(|turn| turn.running_calls().next().is_some())
 }
 
 /// Whether an error may be a consequence of a fault.
