@@ -213,6 +213,17 @@ impl OpenCall {
         (self.is_running() && !again).then(|| ToolAnswer::error(INTERRUPTED_BY_CRASH))
     }
 
+    /// Whether anything has happened since the call arrived.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.state != CallState::Pending
+    }
+
+    /// Whether a host may still have to run the call after a recovery.
+    pub(crate) fn is_to_run(&self, idempotent: &[String]) -> bool {
+        let is_over = self.answer().is_some() || self.after_crash(idempotent).is_some();
+        !is_over && !self.is_of_caller() && self.prompt_answer().is_none()
+    }
+
     fn input(&self) -> Value {
         match &self.call.arguments {
             Arguments::Parsed(value) => value.clone(),

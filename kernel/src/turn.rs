@@ -214,6 +214,14 @@ impl Turn {
         self.calls().iter().filter(|open| open.is_running()).map(|open| &open.call)
     }
 
+    /// Returns the tool calls that a host may still have to run after a recovery ([`Input::Recover`]).
+    pub fn calls_to_run(&self) -> impl Iterator<Item = &ToolCall> {
+        // A step without results is streamed again.
+        let is_kept = matches!(self.phase, Phase::Tools(_)) || self.calls().iter().any(OpenCall::has_begun);
+        let idempotent = &self.settings.idempotent_tools;
+        self.calls().iter().filter(move |open| is_kept && open.is_to_run(idempotent)).map(|open| &open.call)
+    }
+
     /// Returns how the turn ended, once it is sealed.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.phase {

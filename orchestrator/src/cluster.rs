@@ -15,8 +15,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use everturn_wire::ConversationId;
 use futures_core::stream::BoxStream;
-use serde::{Deserialize, Serialize};
 use futures_util::stream;
+use serde::{Deserialize, Serialize};
 
 use crate::{Commit, JournalError, NodeId, StoredEvent, Version};
 
@@ -55,8 +55,6 @@ pub trait LiveBus: Send + Sync + 'static {
     /// # Errors
     /// When the bus cannot be reached.
     async fn follow(&self, id: &ConversationId) -> Result<BoxStream<'static, LiveEvent>, JournalError>;
-}
-
 
     /// Sends a notice of at most 16 KiB to all other nodes. Must not block. Default: sends nothing.
     fn tell(&self, _notice: Bytes) {}
@@ -68,6 +66,8 @@ pub trait LiveBus: Send + Sync + 'static {
     async fn notices(&self) -> Result<BoxStream<'static, Bytes>, JournalError> {
         Ok(Box::pin(stream::pending()))
     }
+}
+
 /// What a follower of a conversation receives.
 #[derive(Clone, Debug)]
 pub enum LiveEvent {
@@ -176,4 +176,10 @@ pub struct Member {
     /// The turns that it drives or is going to wake.
     #[serde(default)]
     pub turns: u64,
+    /// The models and routes that it offers, at most 100.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// The tool sources that it is configured with, at most 100.
+    #[serde(default)]
+    pub tool_sources: Vec<String>,
 }

@@ -162,15 +162,15 @@ pub enum Error {
         /// The conversation.
         id: ConversationId,
     },
-    /// The turn's node is gone, and this one lacks its model.
+    /// The turn's node is gone, and this one lacks what it needs.
     #[error(
-        "the turn of conversation {id} waits for a server that has {model}: this one does not; configure it, or start one that has it"
+        "the turn of conversation {id} waits for a server that has {what}: this one does not; configure it, or start one that has it"
     )]
-    LacksModel {
+    Lacks {
         /// The conversation.
         id: ConversationId,
-        /// The model, route or target.
-        model: String,
+        /// A model, targets or a tool, by name.
+        what: String,
     },
     /// The node that drives the conversation is alive, but did not reply.
     #[error(
@@ -222,7 +222,7 @@ impl Error {
             | Self::NotTriedAgain { .. }
             | Self::KeyUsed { .. }
             | Self::Superseded { .. } => Fault::Conflict,
-            Self::ShuttingDown | Self::Elsewhere { .. } | Self::NoReply { .. } | Self::LacksModel { .. } => {
+            Self::ShuttingDown | Self::Elsewhere { .. } | Self::NoReply { .. } | Self::Lacks { .. } => {
                 Fault::Unavailable
             }
             Self::Remote { fault, .. } => *fault,

@@ -2,7 +2,7 @@
 
 mod loading;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, RetrySettings};
@@ -28,6 +28,14 @@ pub(crate) struct Registry {
     loading: Loading,
     /// Serializes starting turns with idempotency keys.
     keys: Loading,
+}
+
+/// The outcome of taking a turn over.
+pub(crate) enum Adopted {
+    /// The current instance.
+    Now(Arc<Conversation>),
+    /// It may be taken over after this time.
+    After(Duration),
 }
 
 impl Registry {
@@ -75,17 +83,36 @@ impl Registry {
     }
 
     /// Loads a conversation anew, to take over its unsealed turn from a node that is gone. Returns it without taking it over
-    /// if that node no longer drives it: another one may have been faster.
-    pub(crate) async fn adopt(&self, id: &ConversationId, from: &NodeId) -> Result<Arc<Conversation>, Error> {
+    /// if that node no longer drives it: another one may have been faster. `may_continue` says after how long it may be taken
+    /// over; if that is not now, nothing changes.
+    ///
+    /// # Errors
+    /// When it does not exist, or `may_continue` refuses; then nothing changes.
+    pub(crate) async fn adopt(
+        &self,
+        id: &ConversationId,
+        from: &NodeId,
+        may_continue: impl FnOnce(&Conversation) -> Result<Duration, Error>,
+    ) -> Result<Adopted, Error> {
         let _alone = self.loading.alone(id).await;
-        if let Some(held) = self.home.shelf.get(id) {
-            if held.elsewhere().is_none_or(|(owner, _)| owner != *from) {
-                return Ok(held);
-            }
+        let held = self.home.shelf.get(id);
+        if let Some(held) = &held
+            && held.elsewhere().is_none_or(|(owner, _)| owner != *from)
+        {
+            return Ok(Adopted::Now(held.clone()));
+        }
+        // Begins before the journal is read, so that nothing in between is missed.
+        let live = self.follow(id).await?;
+        let adopted = self.read(id, Some(from)).await?;
+        let adopted = adopted.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?;
+        let left = may_continue(&adopted)?;
+        if !left.is_zero() {
+            return Ok(Adopted::After(left));
+        }
+        if let Some(held) = held {
             held.lose(Loss::Moved);
         }
-        let adopted = self.load_as(id, Some(from)).await?;
-        adopted.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
+        Ok(Adopted::Now(self.shelve(adopted, live)))
     }
 
     /// Waits for exclusive access to start a turn with an idempotency key in this conversation.
@@ -122,23 +149,15 @@ impl Registry {
 
     /// Loads a conversation unless another task did so in the meantime. The caller must hold the loading lock.
     async fn load(&self, id: &ConversationId) -> Result<Option<Arc<Conversation>>, Error> {
-        self.load_as(id, None).await
-    }
-
-    /// `adopts_from`: takes over the unsealed turn of this node.
-    async fn load_as(
-        &self,
-        id: &ConversationId,
-        adopts_from: Option<&NodeId>,
-    ) -> Result<Option<Arc<Conversation>>, Error> {
         if let Some(held) = self.home.shelf.get(id) {
             return Ok(Some(held));
         }
         // Begins before the journal is read, so that nothing in between is missed.
         let live = self.follow(id).await?;
-        Ok(self.read(id, adopts_from).await?.map(|loaded| self.shelve(loaded, live)))
+        Ok(self.read(id, None).await?.map(|loaded| self.shelve(loaded, live)))
     }
 
+    /// `adopts_from`: takes over the unsealed turn of this node.
     async fn read(
         &self,
         id: &ConversationId,

@@ -5,6 +5,7 @@ mod branch;
 mod enter;
 mod go_to;
 mod host;
+mod lacks;
 mod ports;
 mod refused;
 mod request;
@@ -32,7 +33,7 @@ use host::TurnHost;
 use turn_task::PendingReplies;
 
 pub(crate) use branch::{Fork, NoFork, fork, loose_end, standing, user_messages};
-pub(crate) use enter::{begin, check_can_continue, go_on_if_due, send};
+pub(crate) use enter::{begin, go_on_if_due, may_continue, send};
 pub(crate) use ports::Ports;
 pub(crate) use settle::close_idle;
 pub(crate) use turn_task::{TurnSettings, TurnTask};
@@ -112,7 +113,6 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
     }
 }
 
-/// Drives one turn to its seal. A panic, whether in the kernel or in injected code, seals this turn and affects no
 /// Reads which tools are allowed for the whole conversation.
 async fn read_grants(ports: &Ports, conversation: &Conversation) {
     let (grants, own) = (&ports.permissions.grants, &conversation.grants);
@@ -125,6 +125,7 @@ async fn read_grants(ports: &Ports, conversation: &Conversation) {
     }
 }
 
+/// Drives one turn to its seal. A panic, whether in the kernel or in injected code, seals this turn and affects no
 /// other.
 async fn drive(
     conversation: &Conversation,

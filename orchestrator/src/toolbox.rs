@@ -74,6 +74,16 @@ impl Toolbox {
         })
     }
 
+    /// Whether a tool of this name is offered, or may be by a source that is starting or down.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.current().get(name).is_some() || self.sources.iter().any(|source| source.may_offer(name))
+    }
+
+    /// Returns the names of all sources.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().map(|source| source.name())
+    }
+
     /// Waits for sources that may still offer tools of these names, up to [`SETTLING`].
     pub(crate) async fn settled(&self, names: &[String]) {
         let current = self.current();

@@ -427,6 +427,10 @@ export interface ClusterNode {
   startedAt: number;
   /** The number of unfinished turns that it drives or is going to wake, as of a few seconds ago. */
   turns: number;
+  /** The models and routes that it offers, at most 100. It continues turns of other servers that use one of them. */
+  models?: Array<string>;
+  /** The MCP servers that it is configured with, at most 100. */
+  toolSources?: Array<string>;
 }
 
 /** Response of `GET /cluster`. */

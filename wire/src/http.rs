@@ -329,6 +329,12 @@ pub struct ClusterNode {
     pub started_at: u64,
     /// The number of unfinished turns that it drives or is going to wake, as of a few seconds ago.
     pub turns: u64,
+    /// The models and routes that it offers, at most 100. It continues turns of other servers that use one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// The MCP servers that it is configured with, at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_sources: Vec<String>,
 }
 
 /// Response of `GET /targets`.

@@ -7,7 +7,7 @@ use everturn_wire::{Category, EventBody, Failure, RetryOutcome};
 use super::Turn;
 use crate::{
     Effects, Millis, Schedule,
-    call::CallState,
+    call::OpenCall,
     phase::{Phase, Piece, Streaming},
 };
 
@@ -59,7 +59,7 @@ impl Turn {
     fn recover_stream(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let op = streaming.op;
-        let tools_started = streaming.calls.iter().any(|open| open.state != CallState::Pending);
+        let tools_started = streaming.calls.iter().any(OpenCall::has_begun);
         if !self.is_summarizing() {
             fx.tell(EventBody::StepRewound { step_id: self.step_id(op.step), reason: RESTARTED.into() });
         }

@@ -13,7 +13,7 @@ use futures_util::future::{Either, select};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
-use super::{Cluster, Command, Reply, Request, SendError};
+use super::{Cluster, Command, Reply, Request, SendError, Undecided};
 use crate::{Cursor, NodeId};
 
 /// How long a node may take to answer that it is alive. Then it counts as dead or frozen.
@@ -22,12 +22,17 @@ const ALIVE_WITHIN: Duration = Duration::from_millis(900);
 /// How long a node that is alive may take to carry out a command. It may have to wait for its journal.
 const DONE_WITHIN: Duration = Duration::from_secs(30);
 
+/// How long a node may take to take over a turn that another one cannot continue.
+const CONTINUED_WITHIN: Duration = Duration::from_secs(2);
+
 /// The other nodes, as this one sees them.
 pub(crate) struct Peers {
     pub(crate) cluster: Cluster,
     known: Mutex<Known>,
     /// Turns that had no owner when this node last looked at all of them.
     orphans: Mutex<HashSet<ConversationId>>,
+    /// Turns that this node is about to take over.
+    pub(crate) undecided: Undecided,
     /// When this node first announced itself.
     started_at: OnceLock<Millis>,
     /// Notified when a node has left.
@@ -61,6 +66,7 @@ impl Peers {
             known: Mutex::new(known),
             cluster,
             orphans: Mutex::default(),
+            undecided: Undecided::default(),
             started_at: OnceLock::new(),
             look_now: Notify::new(),
             has_looked: Notify::new(),
@@ -117,10 +123,27 @@ impl Peers {
     /// Whether this node is the one that takes over a conversation without an owner. All nodes that see the same members
     /// choose the same one; others than the chosen one would only lose the race to append.
     pub(crate) fn is_heir(&self, id: &ConversationId) -> bool {
-        // The same in every build, unlike the standard library's hashes.
-        let weight = |node: &NodeId| Sha256::new().chain_update(id.as_str()).chain_update(&node.0).finalize();
         let known = self.known();
-        known.alive.iter().max_by_key(|node| (weight(node), *node)) == Some(&self.cluster.node)
+        known.alive.iter().max_by_key(|node| weight(id, node)) == Some(&self.cluster.node)
+    }
+
+    /// Asks the other nodes, one after another, to continue a turn without an owner that this one cannot. Returns whether one
+    /// does.
+    pub(crate) async fn hand_on(&self, id: &ConversationId) -> bool {
+        let mut others: Vec<_> =
+            self.known().alive.iter().filter(|node| !self.is_own(node)).cloned().collect();
+        others.sort_by_key(|node| std::cmp::Reverse(weight(id, node)));
+        for node in others {
+            let request = Request::Continue { id: id.clone() };
+            if matches!(self.ask(&node, &request, CONTINUED_WITHIN).await, Ok(Reply::Done(true))) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn is_own(&self, node: &NodeId) -> bool {
+        *node == self.cluster.node
     }
 
     /// Replaces the turns that have no owner. Returns those that had none before.
@@ -189,4 +212,11 @@ impl Peers {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The node with the largest weight is the heir of a conversation.
+fn weight(id: &ConversationId, node: &NodeId) -> (Vec<u8>, NodeId) {
+    // The same in every build, unlike the standard library's hashes.
+    let hash = Sha256::new().chain_update(id.as_str()).chain_update(&node.0).finalize();
+    (hash.to_vec(), node.clone())
 }

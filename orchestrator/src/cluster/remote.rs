@@ -16,6 +16,8 @@ pub(crate) enum Request {
     Ping,
     /// A node has left: look for turns without an owner.
     TakeOver,
+    /// The sender lacks what it needs to continue a turn without an owner. Can you?
+    Continue { id: ConversationId },
     /// Returns streamed text after this cursor that no append contains yet.
     Tail { id: ConversationId, after: u64 },
     /// A command.

@@ -96,12 +96,9 @@ impl Conversation {
         self.seat.parked()
     }
 
-    /// Returns what its parked turn needs to continue: a model, or a target of a route.
-    pub(crate) fn parked_model(&self) -> Option<String> {
-        self.seat.read_parked(|parked| {
-            let target = parked.turn.target().map(|target| target.name.clone());
-            target.unwrap_or_else(|| parked.definition.model.clone())
-        })
+    /// Returns what `read` returns for the parked turn.
+    pub(crate) fn read_parked<T>(&self, read: impl FnOnce(&Parked) -> T) -> Option<T> {
+        self.seat.read_parked(read)
     }
 
     /// Whether the conversation closes after the turn.

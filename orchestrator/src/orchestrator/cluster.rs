@@ -29,6 +29,10 @@ const LOOK_EVERY: u32 = 20;
 /// How long a leaving node waits for the others to notice.
 const NOTICED_WITHIN: Duration = Duration::from_millis(500);
 
+/// Maximum number of names of a kind that a node announces, and their maximum length in characters.
+const MAX_NAMES: usize = 100;
+const MAX_NAME: usize = 128;
+
 /// The parts of an orchestrator, as long as somebody else keeps them.
 struct Parts(Weak<Registry>, Weak<Ports>);
 
@@ -45,14 +49,14 @@ impl Orchestrator {
         let requests = peers.cluster.commands.receive().await?;
         tokio::spawn(serve(self.parts(), requests));
         self.follow_list(peers).await?;
-        self.beat(peers, true).await?;
-        let count = self.take_over(peers).await?;
-        tokio::spawn(keep(self.parts(), peers.clone()));
-        Ok(count)
         let live = &peers.cluster.live;
         tokio::spawn(hear(self.parts(), live.notices().await?));
         self.ports.gates.teller.set(live.clone());
         self.ports.health.teller.set(live.clone());
+        self.beat(peers, true).await?;
+        let count = self.take_over(peers).await?;
+        tokio::spawn(keep(self.parts(), peers.clone()));
+        Ok(count)
     }
 
     /// Returns this node and all nodes that share the journal; none if it is not shared.
@@ -68,6 +72,8 @@ impl Orchestrator {
             version: member.version,
             started_at: member.started_at,
             turns: member.turns,
+            models: member.models,
+            tool_sources: member.tool_sources,
         });
         Ok(ClusterState { node: Some(peers.cluster.node.0.clone()), nodes: nodes.collect() })
     }
@@ -86,8 +92,11 @@ impl Orchestrator {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: peers.started_at(self.ports.clock.now()).0,
             turns: self.ports.timers.len() as u64 + self.ports.shutdown.writers() as u64,
+            models: announced(self.ports.models.ids()),
+            tool_sources: announced(self.ports.tools.sources().map(str::to_owned)),
         };
         cluster.members.renew(&member).await?;
+        self.ports.gates.tell_again(self.ports.clock.now());
         // Another node may have changed them.
         if let Err(error) = self.ports.retry.read().await {
             tracing::warn!(%error, "the retry settings cannot be read");
@@ -96,7 +105,6 @@ impl Orchestrator {
             cluster.members.members().await?.into_iter().map(|member| member.node).collect();
         let suspects: Vec<_> = alive.iter().filter(|node| peers.suspects(node, asks)).cloned().collect();
         let absent = join_all(suspects.iter().map(|node| peers.is_absent(node))).await;
-        self.ports.gates.tell_again(self.ports.clock.now());
         let absent: Vec<_> = suspects.iter().zip(absent).filter(|(_, absent)| *absent).collect();
         alive.retain(|node| !absent.iter().any(|(absent, _)| *absent == node));
         for node in peers.missing(&alive) {
@@ -167,6 +175,12 @@ fn without_owner(peers: &Peers, mut unsealed: Vec<Unsealed>) -> Vec<Unsealed> {
     unsealed
 }
 
+/// Returns the names that a node announces.
+fn announced(names: impl IntoIterator<Item = String>) -> Vec<String> {
+    let short = |name: String| name.chars().take(MAX_NAME).collect();
+    names.into_iter().take(MAX_NAMES).map(short).collect()
+}
+
 /// Carries out the requests of other nodes, each in its own task.
 async fn serve(parts: Parts, mut requests: BoxStream<'static, Incoming>) {
     while let Some(Incoming { request, reply }) = requests.next().await {
@@ -185,20 +199,6 @@ async fn serve(parts: Parts, mut requests: BoxStream<'static, Incoming>) {
     }
 }
 
-/// Keeps this node's lease and looks for turns without an owner until the orchestrator is shut down or dropped.
-async fn keep(parts: Parts, peers: Arc<Peers>) {
-    for beat in 1_u32.. {
-        let Some(this) = parts.get() else { return };
-        let (clock, shutdown) = (this.ports.clock.clone(), this.ports.shutdown.clone());
-        // Not kept alive by this task.
-        drop(this);
-        let is_told = tokio::select! {
-            biased;
-            () = shutdown.down() => return,
-            () = peers.look_now.notified() => true,
-            () = clock.sleep(BEAT) => false,
-        };
-        let Some(this) = parts.get() else { return };
 /// Applies what other nodes tell about targets that this one has.
 async fn hear(parts: Parts, mut notices: BoxStream<'static, Bytes>) {
     while let Some(notice) = notices.next().await {
@@ -213,6 +213,20 @@ async fn hear(parts: Parts, mut notices: BoxStream<'static, Bytes>) {
     }
 }
 
+/// Keeps this node's lease and looks for turns without an owner until the orchestrator is shut down or dropped.
+async fn keep(parts: Parts, peers: Arc<Peers>) {
+    for beat in 1_u32.. {
+        let Some(this) = parts.get() else { return };
+        let (clock, shutdown) = (this.ports.clock.clone(), this.ports.shutdown.clone());
+        // Not kept alive by this task.
+        drop(this);
+        let is_told = tokio::select! {
+            biased;
+            () = shutdown.down() => return,
+            () = peers.look_now.notified() => true,
+            () = clock.sleep(BEAT) => false,
+        };
+        let Some(this) = parts.get() else { return };
         let is_gone = this.beat(&peers, is_told).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the other servers cannot be seen");
             false

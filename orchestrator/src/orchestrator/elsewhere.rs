@@ -1,6 +1,6 @@
 //! Carries out commands where their conversation is driven: here, or at another node.
 
-use std::{pin::pin, sync::Arc};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use everturn_wire::ConversationId;
 
@@ -9,12 +9,18 @@ use crate::{
     Error, JournalError, NodeId,
     cluster::{Command, Relayed, Reply, Request},
     conversation::Conversation,
-    registry::Registry,
+    registry::{Adopted, Registry},
     session::{self, Ports},
 };
 
 /// How often a conversation may change hands while a command is carried out.
 const HANDOVERS: usize = 5;
+
+/// How long the judgement that a node is gone is valid. If the journal takes longer, this node may have been cut off itself.
+const JUDGED_FOR: Duration = Duration::from_secs(1);
+
+/// When to judge again after that.
+const JUDGE_AGAIN: Duration = Duration::from_millis(10);
 
 /// The outcome of sending a command to the node that drives the conversation.
 enum Outcome {
@@ -25,16 +31,42 @@ enum Outcome {
     Changed,
 }
 
-/// Takes over the turn of a node that is gone, if this one can continue it.
+/// Takes over the turn of a node that is gone, if this one can continue it. If calls of it may be starting, that takes a while.
 pub(super) async fn adopt(
     registry: &Registry,
     ports: &Ports,
     id: &ConversationId,
     from: &NodeId,
 ) -> Result<Arc<Conversation>, Error> {
-    let adopted = registry.adopt(id, from).await?;
-    session::check_can_continue(ports, &adopted)?;
-    Ok(adopted)
+    match try_adopt(registry, ports, id, from).await? {
+        Adopted::Now(conversation) => return Ok(conversation),
+        Adopted::After(left) => ports.clock.sleep(left).await,
+    }
+    let is_back = match &ports.peers {
+        Some(peers) => peers.answers(from).await,
+        None => false,
+    };
+    if !is_back && let Adopted::Now(conversation) = try_adopt(registry, ports, id, from).await? {
+        return Ok(conversation);
+    }
+    // Its node was not gone.
+    registry.get(id).await
+}
+
+/// Takes over the turn of a node that is gone, if this one can continue it and no call of it may be starting.
+pub(super) async fn try_adopt(
+    registry: &Registry,
+    ports: &Ports,
+    id: &ConversationId,
+    from: &NodeId,
+) -> Result<Adopted, Error> {
+    let judged_at = ports.clock.now();
+    let may_continue = |adopted: &Conversation| {
+        let left = session::may_continue(ports, adopted)?;
+        let is_outdated = Duration::from_millis(ports.clock.now().since(judged_at)) > JUDGED_FOR;
+        Ok(if is_outdated { left.max(JUDGE_AGAIN) } else { left })
+    };
+    registry.adopt(id, from, may_continue).await
 }
 
 impl Orchestrator {
@@ -46,6 +78,11 @@ impl Orchestrator {
                 Some(adopted) => adopted,
                 None => self.registry.get(id).await?,
             };
+            let turn = conversation.state().live.running.as_ref().map(|turn| turn.from);
+            if *meant.get_or_insert(turn) != turn && command.is_for_a_turn() {
+                // The turn that it was meant for has ended while it changed hands.
+                return Ok(Reply::Done(false));
+            }
             if self.ports.peers.is_some() && conversation.elsewhere().is_some() {
                 match self.relay(&conversation, command.clone()).await? {
                     Outcome::Reply(reply) => return Ok(reply),
@@ -78,11 +115,6 @@ impl Orchestrator {
             Relayed::Reply(Reply::Failed { fault, message }) => Err(Error::Remote { fault, message }),
             Relayed::Reply(reply) => Ok(Outcome::Reply(reply)),
             Relayed::NoOwner => {
-            let turn = conversation.state().live.running.as_ref().map(|turn| turn.from);
-            if *meant.get_or_insert(turn) != turn && command.is_for_a_turn() {
-                // The turn that it was meant for has ended while it changed hands.
-                return Ok(Reply::Done(false));
-            }
                 tracing::info!(conversation = %id, %owner, "taking over a turn: its server does not answer");
                 Ok(Outcome::Adopted(adopt(&self.registry, &self.ports, id, &owner).await?))
             }
@@ -120,6 +152,10 @@ impl Orchestrator {
                 }
                 Reply::Done(true)
             }
+            Request::Continue { id } => Reply::Done(self.continue_orphan(&id).await.unwrap_or_else(|error| {
+                tracing::info!(conversation = %id, %error, "a turn without a server is not continued here");
+                false
+            })),
             Request::Tail { id, after } => match self.registry.held(&id) {
                 Some(held) if held.elsewhere().is_none() => {
                     Reply::Tail(held.tail(crate::Cursor::from_value(after)).into())
@@ -128,6 +164,19 @@ impl Orchestrator {
             },
             Request::Command { id, turn, command } => self.perform_for_node(&id, turn, command).await.into(),
         }
+    }
+
+    /// Continues a turn whose node is gone. Returns whether it has a node now.
+    async fn continue_orphan(&self, id: &ConversationId) -> Result<bool, Error> {
+        let conversation = self.registry.get(id).await?;
+        let conversation = match (conversation.elsewhere(), &self.ports.peers) {
+            (Some((owner, _)), Some(peers)) if peers.is_gone(&owner).await => {
+                adopt(&self.registry, &self.ports, id, &owner).await?
+            }
+            _ => conversation,
+        };
+        session::go_on_if_due(&self.ports, &conversation)?;
+        Ok(true)
     }
 
     async fn perform_for_node(

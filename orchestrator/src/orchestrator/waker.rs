@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use everturn_kernel::{Input, Wait};
 use everturn_wire::ConversationId;
 
-use super::elsewhere::adopt;
+use super::elsewhere::try_adopt;
 use crate::{
     Error,
     conversation::Control,
-    registry::Registry,
+    registry::{Adopted, Registry},
     session::{self, Ports},
     timer::{Wakes, Woken},
 };
@@ -39,7 +39,14 @@ impl Wakes for Waker {
             Ok(conversation) => match (conversation.elsewhere(), &ports.peers) {
                 // Its owner wakes it.
                 (Some((owner, _)), Some(peers)) if !peers.is_gone(&owner).await => return Woken::Done,
-                (Some((owner, _)), _) => adopt(&registry, &ports, id, &owner).await,
+                (Some((owner, _)), _) => match try_adopt(&registry, &ports, id, &owner).await {
+                    Ok(Adopted::Now(conversation)) => Ok(conversation),
+                    Ok(Adopted::After(left)) => {
+                        let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+                        return Woken::Early(ports.clock.now().plus(left));
+                    }
+                    Err(error) => Err(error),
+                },
                 (None, _) => Ok(conversation),
             },
             error => error,
@@ -61,6 +68,18 @@ impl Wakes for Waker {
             Err(error @ Error::Journal(_)) => {
                 tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
                 Woken::NotYet
+            }
+            Err(error @ Error::Lacks { .. }) => {
+                let is_continued = match &ports.peers {
+                    Some(peers) => peers.hand_on(id).await,
+                    None => false,
+                };
+                if is_continued {
+                    tracing::info!(conversation = %id, %error, "a turn was left to another server");
+                } else {
+                    tracing::warn!(conversation = %id, %error, "no server can continue a turn");
+                }
+                Woken::Done
             }
             // The conversation was deleted, or never saved.
             Err(Error::UnknownConversation { .. }) => Woken::Done,

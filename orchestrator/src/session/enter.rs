@@ -1,11 +1,12 @@
 //! How sessions start and resume turns.
 
-use std::{future::poll_fn, pin::pin, sync::Arc};
+use std::{future::poll_fn, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future;
 
-use super::{Ports, TurnTask, run};
+use super::{Ports, TurnTask, lacks::lacks, run};
 use crate::{
+    cluster::may_be_starting,
     conversation::{Command, Control, Conversation, Parked, Seated},
     error::Error,
 };
@@ -49,16 +50,20 @@ pub(crate) fn go_on_if_due(ports: &Arc<Ports>, conversation: &Arc<Conversation>)
     Ok(())
 }
 
-/// Checks that this node has the model of a turn that it is about to take over from another node.
+/// Checks that this node can continue a turn that it is about to take over from another node. Returns after how long it may,
+/// because calls may still be starting there.
 ///
 /// # Errors
-/// When it does not. Another node may.
-pub(crate) fn check_can_continue(ports: &Ports, conversation: &Conversation) -> Result<(), Error> {
-    let Some(model) = conversation.parked_model() else { return Ok(()) };
-    match model.is_empty() || ports.models.knows(&model) {
-        true => Ok(()),
-        false => Err(Error::LacksModel { id: conversation.id.clone(), model }),
+/// When it cannot. Another node may.
+pub(crate) fn may_continue(ports: &Ports, conversation: &Conversation) -> Result<Duration, Error> {
+    let missing = conversation.read_parked(|parked| lacks(ports, parked)).flatten();
+    if let Some(what) = missing {
+        return Err(Error::Lacks { id: conversation.id.clone(), what });
     }
+    let is_undecided = conversation.read_parked(|parked| may_be_starting(&parked.turn)) == Some(true);
+    let Some(peers) = ports.peers.as_ref().filter(|_| is_undecided) else { return Ok(Duration::ZERO) };
+    let version = conversation.state().record.version;
+    Ok(peers.undecided.left(&conversation.id, version, ports.clock.now()))
 }
 
 fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {

@@ -1,13 +1,17 @@
 //! Several nodes that share a journal.
 
+mod capable;
+mod frozen;
 mod late;
+mod limits;
 mod list;
 mod newer;
+mod replaced;
 mod take_over;
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Clock, Cursor, Error, MemoryState, SystemClock};
+use everturn_orchestrator::{Builder, Clock, Cursor, Error, MemoryState, Orchestrator, SystemClock};
 use everturn_provider::{Cue, Scripted};
 use everturn_sim::cluster::{Carriage, Noise, SharedLog, contract};
 use everturn_wire::ConversationStatus;
@@ -36,14 +40,27 @@ impl Nodes {
 
     /// Starts a node whose model answers like this.
     async fn node(&self, name: &str, calls: impl IntoIterator<Item = Vec<Cue>>) -> (World, Arc<Scripted>) {
+        self.node_with(name, calls, |builder| builder).await
+    }
+
+    /// Starts a node with further settings.
+    async fn node_with(
+        &self,
+        name: &str,
+        calls: impl IntoIterator<Item = Vec<Cue>>,
+        set: impl FnOnce(Builder) -> Builder,
+    ) -> (World, Arc<Scripted>) {
         let provider = Arc::new(Scripted::new(calls).once());
-        let (journal, cluster) = self.log.node(name);
-        let builder = everturn_orchestrator::Orchestrator::builder().model("key", "model", provider.clone());
-        let world = World::of(
-            builder.journal(journal).state(self.state.clone()).clock(self.clock.clone()).cluster(cluster),
-        );
+        let world = World::of(set(self.builder(name).model("key", "model", provider.clone())));
         world.orchestrator.resume().await.unwrap();
         (world, provider)
+    }
+
+    /// Returns the builder of a node without models.
+    fn builder(&self, name: &str) -> Builder {
+        let (journal, cluster) = self.log.node(name);
+        let builder = Orchestrator::builder().journal(journal).state(self.state.clone());
+        builder.clock(self.clock.clone()).cluster(cluster)
     }
 
     /// Ends a node's process.
@@ -202,6 +219,7 @@ async fn the_shared_log_conforms() {
     contract::commands(&a, &b).await;
     contract::membership(&a, &b).await;
     contract::list(&a, &b).await;
+    contract::notices(&a, &b).await;
     everturn_sim::journal::conformance(async || {
         let log = SharedLog::new(Arc::new(SystemClock::new()));
         log.node("a").0
@@ -219,7 +237,6 @@ async fn a_watcher_that_moves_to_another_node_sees_nothing_twice() {
     while !seen.ends_with("two ") {
         seen.push_str(watcher.until("text-delta").await.last().unwrap().strip_prefix("text-delta ").unwrap());
     }
-    contract::notices(&a, &b).await;
     // The other node has not received this text.
     let mut moved = b.watch(Some(watcher.subscription.cursor())).await;
     assert!(told(&mut moved).await.contains(&"text-delta three four".to_owned()));

@@ -182,6 +182,8 @@ pub async fn membership(a: &Node, b: &Node) {
         version: "1".to_owned(),
         started_at: 7,
         turns,
+        models: vec!["key/model".to_owned()],
+        tool_sources: vec!["tools".to_owned()],
     };
     let (mut first, second) = (member(a, 1), member(b, 2));
     a.cluster.members.renew(&first).await.expect("renewing succeeds");

@@ -151,3 +151,26 @@ async fn a_shutdown_hands_turns_over() {
     assert!(ms_since(then) <= 1_000, "{}", ms_since(then));
     assert_eq!(model.calls(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_cut_off_itself_takes_no_turn_from_another() {
+    let nodes = Nodes::new();
+    let (a, at_a) = nodes.node("a", [slow(&["one "; 20])]).await;
+    let (b, at_b) = nodes.node("b", [answer("wrong")]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut watcher = b.watch(Some(started.from)).await;
+    watcher.until("text-delta").await;
+    nodes.log.cut_off("b");
+    // It hears nothing of the other node, and waits for the journal.
+    let refused = tokio::spawn({
+        let message = b.message("me");
+        let orchestrator = b.orchestrator.clone();
+        async move { orchestrator.start(message).await }
+    });
+    sleep(Duration::from_secs(5)).await;
+    nodes.log.connect("b");
+    assert!(matches!(refused.await.unwrap(), Err(Error::Busy { .. })));
+    let end = told(&mut watcher).await;
+    assert!(!is_rewound(&end), "{end:?}");
+    assert_eq!((at_a.calls(), at_b.calls()), (1, 0));
+}

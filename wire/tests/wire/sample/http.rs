@@ -44,8 +44,11 @@ pub(crate) fn cluster() -> Vec<ClusterState> {
         version: "0.1.0".into(),
         started_at: 1_790_000_000_000,
         turns: 3,
+        models: vec!["main/large".into(), "route/best".into()],
+        tool_sources: vec!["github".into()],
     };
-    vec![ClusterState::default(), ClusterState { node: Some("a1".into()), nodes: vec![node] }]
+    let bare = ClusterNode { id: "b2".into(), models: Vec::new(), tool_sources: Vec::new(), ..node.clone() };
+    vec![ClusterState::default(), ClusterState { node: Some("a1".into()), nodes: vec![node, bare] }]
 }
 
 pub(crate) fn tools() -> Vec<Tools> {
