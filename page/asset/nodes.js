@@ -36,7 +36,8 @@ export class Nodes {
 
 function row({ name, turns, version, id, models = [], toolSources = [] }, isThis) {
   const tools = toolSources.length > 0 ? `\ntools: ${toolSources.join(', ')}` : '';
-  const title = `${id}, version ${version}\nmodels: ${models.join(', ') || 'none'}${tools}`;
+  const shownModels = models.length > 0 ? `\nmodels: ${models.join(', ')}` : '';
+  const title = `${id}, version ${version}${shownModels}${tools}`;
   const shown = element('span', { className: 'name', title }, oneLine(name, 60));
   const count = turns === 1 ? '1 turn' : `${turns} turns`;
   return element('li', {}, shown, element('span', { className: 'about' }, isThis ? `${count} · this server` : count));
