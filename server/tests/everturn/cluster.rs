@@ -114,3 +114,33 @@ async fn a_command_on_a_killed_or_frozen_server_is_carried_out_by_another() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_limit_found_by_one_server_holds_the_turns_of_others() {
+    let Some(program) = nats::program() else { return };
+    let world = World::start(&program, Size { nats: 1, turns: 0, faults: 0 }, 0).await;
+    let [a, b, _] = world.servers() else { panic!("three servers") };
+    let mut limited = post(a, "/chat", &json!({ "conversationId": "a", "message": "wait" })).await;
+    while !limited.line().await.unwrap().contains("provider-retry") {}
+    // The notice may arrive a moment after the event.
+    for n in 0.. {
+        assert!(n < 20, "no turn was held");
+        let message = format!("held-{n}");
+        let mut held = post(b, "/chat", &json!({ "conversationId": message, "message": message })).await;
+        let mut refusal = held.line().await.unwrap();
+        while !refusal.contains("provider-retry") {
+            refusal = held.line().await.unwrap();
+        }
+        if !refusal.contains("rate_limited") {
+            continue;
+        }
+        assert_eq!(world.calls_of(&message), 0, "{refusal}");
+        // The target answers a call of the first server: the turn of the other one need not wait any longer.
+        let now = post(a, "/conversations/a/retry/now", &json!({})).await;
+        assert_eq!(now.status, 200);
+        let next = async { while !held.line().await.unwrap().contains("overloaded") {} };
+        timeout(DEADLINE, next).await.unwrap();
+        assert!(world.calls_of(&message) > 0);
+        return;
+    }
+}

@@ -80,6 +80,11 @@ impl World {
         world
     }
 
+    /// The number of calls for turns with this message.
+    pub(super) fn calls_of(&self, message: &str) -> usize {
+        self.calls.lock().unwrap().get(message).copied().unwrap_or(0)
+    }
+
     pub(super) fn servers(&self) -> &[Server] {
         &self.servers
     }
