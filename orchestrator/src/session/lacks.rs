@@ -4,10 +4,10 @@ use super::Ports;
 use crate::{conversation::Parked, journal::Definition, schedule};
 
 /// Returns what this node lacks to continue a parked turn, if anything: its model or every target of its route, a tool
-/// that its open calls need, or a newer version of this program. Another node may have it.
+/// that its open calls need, or its schedule. Another node may have it.
 pub(crate) fn lacks(ports: &Ports, parked: &Parked) -> Option<String> {
     let Parked { turn, definition, .. } = parked;
-    lacks_model(ports, parked).or_else(|| lacks_version(definition)).or_else(|| {
+    lacks_model(ports, parked).or_else(|| lacks_schedule(definition)).or_else(|| {
         // The tools of such a turn are its caller's.
         let brings_tools = definition.request.as_ref().is_some_and(|scope| scope.tools.is_some());
         let mut calls = turn.calls_to_run().filter(|_| !brings_tools);
@@ -29,10 +29,7 @@ fn lacks_model(ports: &Ports, Parked { turn, definition, .. }: &Parked) -> Optio
     (!knows_one).then(names)
 }
 
-fn lacks_version(definition: &Definition) -> Option<String> {
-    if !definition.is_known() {
-        return Some("a newer version of Everturn".to_owned());
-    }
+fn lacks_schedule(definition: &Definition) -> Option<String> {
     let restored = definition.configured.schedule.as_ref().map(schedule::restore)?;
     restored.err().map(|name| format!("the schedule {name}"))
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, LiveEvent, NodeId, Page, Stored, StoredEvent, Unsealed,
-    Version, Window, kernel::Millis,
+    Commit, Cursor, Head, Journal, JournalError, LiveEvent, NodeId, Page, Retention, Stored, StoredEvent,
+    Unsealed, Version, Window, kernel::Millis,
 };
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use futures_util::FutureExt as _;
@@ -91,6 +91,11 @@ impl Journal for NodeJournal {
     async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         self.shared.answers(&self.node).await?;
         self.shared.journal.drop_ephemeral(idle_since).await
+    }
+
+    async fn drop_events(&self, retention: Retention) -> Result<usize, JournalError> {
+        self.shared.answers(&self.node).await?;
+        self.shared.journal.drop_events(retention).await
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {

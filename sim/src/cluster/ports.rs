@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use everturn_orchestrator::{
     JournalError, LiveBus, LiveEvent, Member, Membership, NodeId, Streamed, kernel::Millis,
 };
