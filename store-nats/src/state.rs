@@ -78,7 +78,7 @@ impl StateStore for NatsState {
         json: Option<String>,
     ) -> Result<bool, JournalError> {
         let key = token(&name.into());
-        let entry = self.bucket.entry(&key).await.map_err(|error| self.failed(&error))?;
+        let entry = self.leader.repeat(SETTINGS, || self.bucket.entry(key.clone())).await?;
         // A removed document leaves a marker, which has a revision too.
         let revision = entry.as_ref().map_or(0, |entry| entry.revision);
         let found = entry.filter(|entry| entry.operation == Operation::Put).map(|entry| entry.value);
@@ -93,7 +93,7 @@ impl StateStore for NatsState {
         match replaced {
             Ok(()) => Ok(true),
             Err(error) if is_conflict(&error) => Ok(false),
-            Err(error) => Err(self.failed(&error)),
+            Err(error) => Err(failed(&self.leader.place, &format!("{SETTINGS}: {error}"))),
         }
     }
 }
