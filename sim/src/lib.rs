@@ -24,6 +24,7 @@
 //! This crate does *not* support TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and
 //! demos.
 
+mod certificate;
 pub mod chat;
 mod clock;
 pub mod cluster;
@@ -40,6 +41,7 @@ pub mod relay;
 pub mod speed;
 mod wall;
 
+pub use certificate::SelfSigned;
 pub use clock::{Sleep, VirtualClock};
 pub use loopback::{ClosedPort, Counts, Gate, Loopback, Reply, Request};
 pub use wall::WallClock;

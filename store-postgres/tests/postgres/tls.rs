@@ -1,31 +1,19 @@
 //! Encrypted connections.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
-
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use everturn_orchestrator::{Journal as _, Version};
-use everturn_sim::postgres::{self, PostgresServer};
+use everturn_sim::{
+    SelfSigned,
+    postgres::{self, PostgresServer},
+};
 use everturn_store_postgres::{OpenError, Options, PostgresJournal};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use crate::support::{Server, id, numbered, texts};
-
-fn pem(kind: &str, der: &[u8]) -> String {
-    let text = BASE64_STANDARD.encode(der);
-    let lines: Vec<_> = text.as_bytes().chunks(64).map(|line| str::from_utf8(line).unwrap()).collect();
-    format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n"))
-}
 
 #[tokio::test]
 async fn a_certificate_is_verified() {
     let Some(programs) = postgres::programs() else { return };
     let directory = tempfile::tempdir().unwrap();
-    let CertifiedKey { cert, signing_key } =
-        generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let (certificate, key) = (directory.path().join("server.crt"), directory.path().join("server.key"));
-    fs::write(&certificate, pem("CERTIFICATE", cert.der())).unwrap();
-    fs::write(&key, pem("PRIVATE KEY", &signing_key.serialize_der())).unwrap();
-    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    let SelfSigned { certificate, .. } = SelfSigned::write(directory.path(), "server", "localhost");
     let settings = ["ssl=on", "ssl_cert_file=../server.crt", "ssl_key_file=../server.key"];
     let server = PostgresServer::start(&programs, directory.path(), &settings).await;
 
