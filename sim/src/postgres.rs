@@ -24,9 +24,9 @@ const INSTALLED: &str = "/usr/lib/postgresql";
 /// The user and group `nobody`: Postgres refuses to run as root.
 const NOBODY: u32 = 65534;
 
-/// The user and the password of servers.
+/// The user of servers.
 const USER: &str = "everturn";
-/// See [`USER`].
+/// The password of the servers' user.
 pub const PASSWORD: &str = "correct-horse-7";
 
 /// Returns the directory of the programs, or prints why the calling test is skipped.
