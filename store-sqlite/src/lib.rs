@@ -4,8 +4,10 @@
 //! the same time share one flush. Only one journal can have a file open at a time; [`SqliteArchive`] can read it
 //! meanwhile.
 //!
-//! This crate does *not* decide how long data is kept (its user calls [`SqliteJournal::compact`]), knows nothing of
-//! turns beyond their saved form, and does not share a journal between processes.
+//! This crate does *not* decide how long data is kept (whoever calls [`drop_events`] does), knows nothing of turns beyond
+//! their saved form, and does not share a journal between processes.
+//!
+//! [`drop_events`]: everturn_orchestrator::Journal::drop_events
 
 mod archive;
 mod error;
