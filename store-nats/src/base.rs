@@ -35,7 +35,7 @@ use crate::{
 };
 
 pub(crate) use content::{Content, Seal, Segment};
-pub(crate) use extend::{APPENDS, Bases, last_append};
+pub(crate) use extend::{APPENDS, Bases};
 pub(crate) use floor::Floor;
 
 /// Header: the last append that a base covers, or the last one below the floor.

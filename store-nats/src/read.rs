@@ -30,11 +30,11 @@ impl NatsJournal {
         id: &ConversationId,
         window: Window,
     ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
-        let mut view = View::of(&self.leader, id).await?;
+        let mut view = View::of(self, id).await?;
         while let Some(now) = view {
             match self.window(id, &now, window).await {
                 Ok(chunks) => return Ok(chunks),
-                Err(error) => view = now.renewed(&self.leader, id, error).await?,
+                Err(error) => view = now.renewed(self, id, error).await?,
             }
         }
         Ok(Vec::new())
@@ -103,11 +103,11 @@ impl NatsJournal {
         after: Cursor,
         limit: usize,
     ) -> Result<Vec<StoredEvent>, JournalError> {
-        let mut view = View::of(&self.leader, id).await?;
+        let mut view = View::of(self, id).await?;
         while let Some(now) = view {
             match self.events_after(id, &now, after, limit).await {
                 Ok(events) => return Ok(events),
-                Err(error) => view = now.renewed(&self.leader, id, error).await?,
+                Err(error) => view = now.renewed(self, id, error).await?,
             }
         }
         Ok(Vec::new())
@@ -144,11 +144,11 @@ impl NatsJournal {
 
     /// Costs as much as reading all bases, and a request for each turn that was sealed after them.
     pub(crate) async fn read_metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
-        let mut view = View::of(&self.leader, id).await?;
+        let mut view = View::of(self, id).await?;
         while let Some(now) = view {
             match self.figures(id, &now).await {
                 Ok(figures) => return Ok(figures),
-                Err(error) => view = now.renewed(&self.leader, id, error).await?,
+                Err(error) => view = now.renewed(self, id, error).await?,
             }
         }
         Ok(Vec::new())

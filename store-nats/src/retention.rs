@@ -51,11 +51,11 @@ impl NatsJournal {
 
     /// Drops events of one conversation. Returns their number.
     async fn drop_events_of(&self, id: &ConversationId, retention: Retention) -> Result<usize, JournalError> {
-        let mut view = View::of(&self.leader, id).await?;
+        let mut view = View::of(self, id).await?;
         while let Some(now) = view {
             match self.raise_floor(id, &now, retention).await {
                 Ok(count) => return Ok(count),
-                Err(error) => view = now.renewed(&self.leader, id, error).await?,
+                Err(error) => view = now.renewed(self, id, error).await?,
             }
         }
         // Removed meanwhile.

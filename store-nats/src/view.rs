@@ -4,7 +4,8 @@ use everturn_orchestrator::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{
-    base::{Base, Floor, last_append},
+    base::{Base, Floor},
+    journal::NatsJournal,
     label::Last,
     leader::{Leader, Patience},
     marks::Mark,
@@ -67,10 +68,11 @@ impl Ground for Floor {
 }
 
 impl<G: Ground> View<G> {
-    /// Returns the current one; `None` if there is no such conversation. Costs two requests.
-    pub(crate) async fn of(leader: &Leader, id: &ConversationId) -> Result<Option<Self>, JournalError> {
-        let Some(last) = last_append(leader, id).await? else { return Ok(None) };
-        let ground = G::find(leader, id, &last.label.born).await?;
+    /// Returns the current one; `None` if there is no such conversation. It has at least what this process knows to be
+    /// stored. Costs two requests.
+    pub(crate) async fn of(journal: &NatsJournal, id: &ConversationId) -> Result<Option<Self>, JournalError> {
+        let Some(last) = journal.last(id).await? else { return Ok(None) };
+        let ground = G::find(&journal.leader, id, &last.label.born).await?;
         Ok(Some(Self { last, ground, tries: 0, patience: None }))
     }
 
@@ -79,12 +81,12 @@ impl<G: Ground> View<G> {
     /// again for a while.
     pub(crate) async fn renewed(
         mut self,
-        leader: &Leader,
+        journal: &NatsJournal,
         id: &ConversationId,
         error: JournalError,
     ) -> Result<Option<Self>, JournalError> {
-        let mut patience = self.patience.take().unwrap_or_else(|| leader.short_patience());
-        let Some(mut now) = Self::of(leader, id).await? else { return Ok(None) };
+        let mut patience = self.patience.take().unwrap_or_else(|| journal.leader.short_patience());
+        let Some(mut now) = Self::of(journal, id).await? else { return Ok(None) };
         let sequence = |view: &Self| view.ground.as_ref().map_or(0, Ground::sequence);
         let is_same = now.last.label.born == self.last.label.born && sequence(&now) == sequence(&self);
         if now.last.label.born == self.last.label.born && now.last.version < self.last.version {

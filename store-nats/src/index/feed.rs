@@ -16,7 +16,7 @@ use async_nats::{
 use everturn_orchestrator::{ListEvent, NodeId};
 use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{
     projection::{Append, Projection},
@@ -50,18 +50,30 @@ pub(super) fn subjects(names: &Names) -> [String; 2] {
 pub(super) async fn run(shared: Arc<Shared>, leader: Leader) {
     let slow = ContextBuilder::new().timeout(OPEN).build(leader.client.clone());
     let mut feed = Feed { shared: shared.clone(), leader, slow, unreadable: 0 };
+    let mut failures = 0;
     loop {
         let (generation, after) = shared.begin();
+        let within = begin_within(after, feed.leader.answer_within, failures);
         let mut connects = feed.leader.connects.clone();
         connects.mark_unchanged();
         tokio::select! {
             () = shared.restart.notified() => {}
             // The consumer may be gone, which the client notices only after a while.
-            Ok(()) = connects.changed() => {}
+            Ok(()) = connects.changed() => failures = 0,
             // It has ended, or could not be begun.
-            () = feed.feed(generation, after) => sleep(PAUSE).await,
+            has_begun = feed.feed(generation, after, within) => {
+                failures = if has_begun { 0 } else { failures + 1 };
+                sleep(PAUSE).await;
+            }
         }
     }
+}
+
+/// Returns how long to wait until a consumer has begun after this message. The answer is lost if its server is killed, so
+/// the first attempts are short. But the more conversations there are, the longer NATS takes to begin with the first.
+fn begin_within(after: u64, answer_within: Duration, failures: u32) -> Duration {
+    let first = if after == 0 { STALL } else { answer_within };
+    first.saturating_mul(1 << failures.min(8)).min(OPEN)
 }
 
 struct Feed {
@@ -74,15 +86,19 @@ struct Feed {
 }
 
 impl Feed {
-    /// Takes messages after this one in until the consumer ends, or is of no more use.
-    async fn feed(&mut self, generation: u64, after: u64) {
-        match self.open(after).await {
-            Ok((waiting, messages)) => {
+    /// Takes messages after this one in until the consumer ends, or is of no more use. Returns whether it has begun in time.
+    async fn feed(&mut self, generation: u64, after: u64, within: Duration) -> bool {
+        let error = match timeout(within, self.open(after)).await {
+            Ok(Ok((waiting, messages))) => {
                 self.shared.begun(generation, waiting);
                 self.follow(generation, messages).await;
+                return true;
             }
-            Err(error) => tracing::debug!(%error, "the index of conversations waits for a consumer"),
-        }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {within:?}"),
+        };
+        tracing::debug!(error, "the index of conversations waits for a consumer");
+        false
     }
 
     /// Begins to read after this message; 0 = with the last message of each subject. Also returns how many there are.
@@ -185,4 +201,18 @@ fn append(
     let (born, head) = (label::born(headers)?, label::head(headers)?);
     let listed = projection.append(id, Append { version, born, owner, head, wait });
     Ok(listed.map(ListEvent::Changed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_answer_is_not_waited_for_long_unless_it_takes_long_each_time() {
+        let answer = Duration::from_secs(2);
+        assert_eq!(begin_within(7, answer, 0), answer);
+        assert_eq!(begin_within(7, answer, 3), answer * 8);
+        assert_eq!(begin_within(0, answer, 0), STALL, "all conversations take longer than the latest");
+        assert_eq!(begin_within(0, answer, u32::MAX), OPEN);
+    }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{Cursor, Journal, JournalError, Page, Version};
+use everturn_orchestrator::{Cursor, Head, Journal, JournalError, Page, Version};
 use everturn_sim::nats::wait_for;
 use everturn_store_nats::NatsJournal;
 use everturn_wire::ConversationId;
@@ -66,7 +66,7 @@ impl Rivals {
     /// Makes the index of each journal follow from now on.
     pub(crate) async fn list(&self) {
         for (journal, _) in &self.writers {
-            journal.conversations(Page::default()).await.unwrap();
+            list(journal).await;
         }
     }
 
@@ -82,7 +82,7 @@ impl Rivals {
         println!("{} appends, {unknown} of them lost an answer", told.len());
         audit(&journal, self.conversations, &told).await;
         for indexed in &journals {
-            let listed = indexed.conversations(Page::default()).await.unwrap();
+            let listed = list(indexed).await;
             assert_eq!(listed.len(), self.conversations);
             for (id, head) in listed {
                 let stored = journal.load(&id).await.unwrap().unwrap();
@@ -90,6 +90,11 @@ impl Rivals {
             }
         }
     }
+}
+
+/// Reads the list. Some writers give up before the index has another consumer in place of one that ended with its server.
+async fn list(journal: &NatsJournal) -> Vec<(ConversationId, Head)> {
+    wait_for("an index that answers", async || journal.conversations(Page::default()).await.ok()).await
 }
 
 fn id(conversation: usize) -> ConversationId {
