@@ -1,4 +1,4 @@
-//! A relay between a client and a server that can lose what they send.
+//! A relay between clients and servers that can lose what they send.
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -20,7 +20,7 @@ pub enum Mode {
     DropAll,
 }
 
-/// A relay to a server. A change of its mode closes its connections, except when it begins to drop something.
+/// A relay to servers. A change of its mode closes its connections, except when it begins to drop something.
 #[derive(Debug)]
 pub struct Relay {
     /// The address for clients, as `host:port`.
@@ -30,19 +30,20 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts a relay to this address. It ends with the runtime.
+    /// Starts a relay that connects its clients to these addresses, `host:port`, in turn. It ends with the runtime.
     ///
     /// # Panics
     /// If no port is free.
-    pub async fn to(server: impl Into<String>) -> Self {
-        let server = server.into();
+    pub async fn to(servers: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let servers: Vec<String> = servers.into_iter().map(Into::into).collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("it has an address").to_string();
         let (mode, modes) = watch::channel(Mode::Relay);
         tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                // The client notices.
-                let Ok(server) = TcpStream::connect(&server).await else { continue };
+            for server in servers.iter().cycle() {
+                let Ok((client, _)) = listener.accept().await else { return };
+                // It may be down: the client tries again, and reaches the next.
+                let Ok(server) = TcpStream::connect(server).await else { continue };
                 let ((from_client, to_client), (from_server, to_server)) =
                     (client.into_split(), server.into_split());
                 tokio::spawn(pump(from_client, to_server, modes.clone(), Mode::DropAll));

@@ -4,11 +4,14 @@
 use std::{cell::Cell, sync::Arc, time::Duration};
 
 use everturn_orchestrator::Journal;
-use everturn_sim::nats::{self, NatsCluster, NatsConfig};
+use everturn_sim::{
+    nats::{self, NatsCluster, NatsConfig},
+    relay::Mode,
+};
 use everturn_store_nats::{NatsJournal, Options};
 
 use crate::{
-    relay::{Mode, Relay},
+    relay::{self, relay},
     rivals::Rivals,
     support::CLUSTER,
 };
@@ -67,8 +70,9 @@ async fn ten_thousand_unknown_outcomes_are_told_as_they_are_stored() {
     let mut cluster = NatsCluster::start(&program, directory.path(), more).await;
     let (mut rivals, mut disturbances) = (Rivals::new(CONVERSATIONS), Vec::new());
     for writer in 0..BEHIND_RELAYS {
-        let relay = Arc::new(Relay::to(cluster.urls()).await);
-        let mut options = options([relay.url.clone()], "rivals");
+        let (relay, url) = relay(cluster.urls()).await;
+        let relay = Arc::new(relay);
+        let mut options = options([url], "rivals");
         options.answer_within = Duration::from_millis(300);
         if writer % 2 == 0 {
             // Often shorter than what is dropped, so it must say that it does not know.
@@ -77,7 +81,7 @@ async fn ten_thousand_unknown_outcomes_are_told_as_they_are_stored() {
         rivals.join(connect(&options).await);
         let random = fastrand::Rng::with_seed(writer);
         let disturbed = relay.clone();
-        disturbances.push((relay, tokio::spawn(async move { disturbed.disturb(random).await })));
+        disturbances.push((relay, tokio::spawn(async move { relay::disturb(&disturbed, random).await })));
     }
     // One that nothing stands in the way of but the servers.
     rivals.join(connect(&options(cluster.urls(), "rivals")).await);

@@ -3,13 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{Cursor, Journal, JournalError, Version};
-use everturn_sim::nats::wait_for;
+use everturn_sim::{
+    nats::wait_for,
+    relay::{Mode, Relay},
+};
 use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::ConversationId;
 use tokio::task::JoinHandle;
 
 use crate::{
-    relay::{Mode, Relay},
+    relay::relay,
     support::{Server, numbered},
 };
 
@@ -25,8 +28,8 @@ impl Two {
     async fn new() -> Option<Self> {
         let server = Server::start("").await?;
         let direct = server.options();
-        let relay = Relay::to([server.server.url()]).await;
-        let mut options = Options::new([relay.url.clone()]);
+        let (relay, url) = relay([server.server.url()]).await;
+        let mut options = Options::new([url]);
         options.prefix.clone_from(&direct.prefix);
         options.answer_within = Duration::from_millis(300);
         options.give_up_after = Duration::from_secs(60);
@@ -138,8 +141,8 @@ async fn an_append_that_was_stored_and_removed_does_not_come_back() {
 #[tokio::test]
 async fn whoever_gives_up_says_that_it_does_not_know() {
     let Some(server) = Server::start("").await else { return };
-    let relay = Relay::to([server.server.url()]).await;
-    let mut options = Options::new([relay.url.clone()]);
+    let (relay, url) = relay([server.server.url()]).await;
+    let mut options = Options::new([url]);
     options.answer_within = Duration::from_millis(100);
     options.give_up_after = Duration::from_millis(500);
     let journal = NatsJournal::connect(&options).await.unwrap();

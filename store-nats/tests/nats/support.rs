@@ -2,14 +2,10 @@
 
 use std::{cell::Cell, collections::BTreeMap, sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use everturn_orchestrator::{
-    Commit, Cursor, Definition, Head, Journal, StoredEvent, TurnRecord, Wait,
-    kernel::{Effects, Millis, Prompt, Settings, Turn},
-};
+use everturn_orchestrator::Journal;
 use everturn_sim::nats::{self, NatsConfig, NatsServer};
+pub(crate) use everturn_sim::numbered::{head, numbered, turn};
 use everturn_store_nats::{NatsJournal, Options};
-use everturn_wire::{Chunk, ConversationStatus, Role, StoredChunk, TurnId};
 use tempfile::TempDir;
 
 /// Held by tests with three servers: two such clusters starve each other, so that leaders are replaced and answer all the
@@ -68,44 +64,5 @@ impl Server {
             subjects.insert(subject, count);
         }
         subjects
-    }
-}
-
-pub(crate) fn head(number: u64) -> Head {
-    Head {
-        created_at: Millis(1),
-        last_activity_at: Millis(number),
-        title: "numbers".to_owned(),
-        status: ConversationStatus::Idle,
-        end_reason: None,
-        model: None,
-        end: Cursor::from_value(number),
-        last_seq: number,
-    }
-}
-
-/// Returns a commit that adds chunk and event `number`, with this text.
-pub(crate) fn numbered(number: u64, text: &str) -> Commit {
-    let text = text.to_owned();
-    let event = StoredEvent {
-        start: Cursor::from_value(number - 1),
-        end: Cursor::from_value(number),
-        json: Bytes::from(text.clone()),
-    };
-    let chunk =
-        StoredChunk { seq: number, role: Role::User, chunk: Chunk::Text { text }.into(), supersedes: None };
-    Commit::new(head(number)).chunk(chunk).event(event)
-}
-
-/// Returns a running turn.
-pub(crate) fn turn() -> TurnRecord {
-    let prompt = Prompt { text: "hi".to_owned(), images: Vec::new() };
-    let turn = Turn::begin(TurnId::from("t"), Settings::default(), prompt, Millis(5), &mut Effects::new());
-    TurnRecord {
-        snapshot: turn.snapshot(),
-        wait: Wait::Now,
-        from: Cursor::from_value(0),
-        first_seq: 1,
-        definition: Definition::new("test/m"),
     }
 }

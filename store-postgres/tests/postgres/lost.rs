@@ -22,7 +22,7 @@ struct Behind {
 impl Behind {
     async fn new(give_up_after: Duration) -> Option<Self> {
         let server = Server::start().await?;
-        let relay = Relay::to(server.server.address()).await;
+        let relay = Relay::to([server.server.address()]).await;
         let options = Options {
             url: server.server.url_at(&relay.address),
             answer_within: Duration::from_secs(2),

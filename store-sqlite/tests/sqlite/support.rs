@@ -1,24 +1,10 @@
 //! Conversations whose every append can be told from the others.
 
 use bytes::Bytes;
-use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, StoredEvent, Version, Window, kernel::Millis,
-};
+use everturn_orchestrator::{Commit, Cursor, Journal, JournalError, StoredEvent, Version, Window};
+pub(crate) use everturn_sim::numbered::head;
 use everturn_store_sqlite::SqliteJournal;
-use everturn_wire::{Chunk, ConversationId, ConversationStatus, Role, StoredChunk};
-
-pub(crate) fn head(number: u64) -> Head {
-    Head {
-        created_at: Millis(1),
-        last_activity_at: Millis(number),
-        title: "numbers".to_owned(),
-        status: ConversationStatus::Idle,
-        end_reason: None,
-        model: None,
-        end: Cursor::from_value(number),
-        last_seq: number,
-    }
-}
+use everturn_wire::{Chunk, ConversationId, Role, StoredChunk};
 
 pub(crate) fn event(number: u64) -> StoredEvent {
     StoredEvent {
