@@ -11,6 +11,7 @@ mod export;
 mod list;
 mod query;
 mod request_key;
+mod requeue;
 mod resume;
 mod retry_settings;
 mod search;

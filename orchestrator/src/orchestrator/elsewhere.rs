@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use everturn_wire::ConversationId;
+use everturn_wire::{ConversationId, Queued};
 
 use super::Orchestrator;
 use crate::{
@@ -73,6 +73,8 @@ impl Orchestrator {
     /// Carries out a command where the conversation is driven. If that node is gone, this one takes the turn over.
     pub(super) async fn command(&self, id: &ConversationId, command: Command) -> Result<Reply, Error> {
         let (mut adopted, mut meant) = (None, None);
+        // Where the events ended when the command was first sent to another node, which may have carried it out.
+        let mut sent_at = None;
         for _ in 0..HANDOVERS {
             let conversation = match adopted.take() {
                 Some(adopted) => adopted,
@@ -83,7 +85,15 @@ impl Orchestrator {
                 // The turn that it was meant for has ended while it changed hands.
                 return Ok(Reply::Done(false));
             }
+            if let (Some(after), Command::Enqueue { message_id, .. }) = (sent_at, &command)
+                && self.was_queued(id, after, message_id).await?
+            {
+                let queue = conversation.state().live.queue.clone();
+                let queued = Queued { conversation_id: id.clone(), started_turn: false, queue };
+                return Ok(Reply::Queued(queued));
+            }
             if self.ports.peers.is_some() && conversation.elsewhere().is_some() {
+                sent_at.get_or_insert(conversation.state().record.head.end);
                 match self.relay(&conversation, command.clone()).await? {
                     Outcome::Reply(reply) => return Ok(reply),
                     Outcome::Adopted(conversation) => adopted = Some(conversation),
