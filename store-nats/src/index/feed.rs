@@ -50,19 +50,20 @@ pub(super) fn subjects(names: &Names) -> [String; 2] {
 pub(super) async fn run(shared: Arc<Shared>, leader: Leader) {
     let slow = ContextBuilder::new().timeout(OPEN).build(leader.client.clone());
     let mut feed = Feed { shared: shared.clone(), leader, slow, unreadable: 0 };
-    let mut failures = 0;
+    // How many answers in a row did not come in time.
+    let mut lost = 0;
     loop {
         let (generation, after) = shared.begin();
-        let within = begin_within(after, feed.leader.answer_within, failures);
+        let within = begin_within(after, feed.leader.answer_within, lost);
         let mut connects = feed.leader.connects.clone();
         connects.mark_unchanged();
         tokio::select! {
             () = shared.restart.notified() => {}
             // The consumer may be gone, which the client notices only after a while.
-            Ok(()) = connects.changed() => failures = 0,
+            Ok(()) = connects.changed() => lost = 0,
             // It has ended, or could not be begun.
-            has_begun = feed.feed(generation, after, within) => {
-                failures = if has_begun { 0 } else { failures + 1 };
+            is_answered = feed.feed(generation, after, within) => {
+                lost = if is_answered { 0 } else { lost + 1 };
                 sleep(PAUSE).await;
             }
         }
@@ -71,9 +72,9 @@ pub(super) async fn run(shared: Arc<Shared>, leader: Leader) {
 
 /// Returns how long to wait until a consumer has begun after this message. The answer is lost if its server is killed, so
 /// the first attempts are short. But the more conversations there are, the longer NATS takes to begin with the first.
-fn begin_within(after: u64, answer_within: Duration, failures: u32) -> Duration {
+fn begin_within(after: u64, answer_within: Duration, lost: u32) -> Duration {
     let first = if after == 0 { STALL } else { answer_within };
-    first.saturating_mul(1 << failures.min(8)).min(OPEN)
+    first.saturating_mul(1 << lost.min(8)).min(OPEN)
 }
 
 struct Feed {
@@ -86,19 +87,24 @@ struct Feed {
 }
 
 impl Feed {
-    /// Takes messages after this one in until the consumer ends, or is of no more use. Returns whether it has begun in time.
+    /// Takes messages after this one in until the consumer ends, or is of no more use. Returns false if there was no answer in
+    /// time whether it has begun.
     async fn feed(&mut self, generation: u64, after: u64, within: Duration) -> bool {
-        let error = match timeout(within, self.open(after)).await {
+        match timeout(within, self.open(after)).await {
             Ok(Ok((waiting, messages))) => {
                 self.shared.begun(generation, waiting);
                 self.follow(generation, messages).await;
-                return true;
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {within:?}"),
-        };
-        tracing::debug!(error, "the index of conversations waits for a consumer");
-        false
+            Ok(Err(error)) => tracing::debug!(%error, "the index of conversations waits for a consumer"),
+            Err(_) => {
+                tracing::debug!(
+                    ?within,
+                    "the index of conversations has no answer whether its consumer has begun"
+                );
+                return false;
+            }
+        }
+        true
     }
 
     /// Begins to read after this message; 0 = with the last message of each subject. Also returns how many there are.
