@@ -20,6 +20,8 @@ pub(crate) enum AfterTurn {
 #[derive(Default)]
 pub(crate) struct LeftoverMessages {
     pub(crate) messages: Vec<QueuedMessage>,
+    /// Whether no saved event names some of the messages yet.
+    pub(crate) are_new: bool,
     /// Replied to when the messages are durable.
     pub(crate) taken: Vec<oneshot::Sender<()>>,
 }
@@ -34,6 +36,7 @@ impl LeftoverMessages {
             match control.input {
                 Input::Steer(message) => {
                     self.messages.push(message);
+                    self.are_new = true;
                     self.taken.extend(control.taken);
                 }
                 Input::Unsteer { message_id } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::{Effect, Millis, Outcome, Turn};
 use everturn_wire::{
     ApprovalMode, CallerCall, Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody,
-    FailedAttempt, Role, StoredChunk, TurnId, TurnMetrics,
+    FailedAttempt, QueuedMessage, Role, StoredChunk, TurnId, TurnMetrics,
 };
 
 use super::{Record, State};
@@ -166,8 +166,19 @@ impl Batch {
             return;
         }
         self.head.status = status;
+        self.event_of_no_turn(EventBody::Status { status, retry: None });
+    }
+
+    /// Publishes messages that were accepted while no turn could queue them, before one of them begins a turn.
+    pub(crate) fn accepted(&mut self, queue: Vec<QueuedMessage>) {
+        if !queue.is_empty() {
+            self.event_of_no_turn(EventBody::QueueChanged { queue });
+        }
+    }
+
+    fn event_of_no_turn(&mut self, body: EventBody) {
         let begins_here = self.from == self.head.end;
-        self.event(None, EventBody::Status { status, retry: None });
+        self.event(None, body);
         if begins_here {
             self.from = self.head.end;
         }

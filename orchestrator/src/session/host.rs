@@ -138,7 +138,7 @@ impl<'s> TurnHost<'s> {
     /// Begins what follows a sealed turn: if messages are queued, the next turn, in the same commit as the seal, as a
     /// crash in between would lose them.
     fn follow(&mut self, batch: &mut Batch, turn: &Turn, closing: bool, now: Millis) {
-        let mut left = LeftoverMessages { messages: turn.queue().to_vec(), taken: Vec::new() };
+        let mut left = LeftoverMessages { messages: turn.queue().to_vec(), ..LeftoverMessages::default() };
         if left.take_in(self.control) || closing {
             return batch.status(ConversationStatus::Closed);
         }
@@ -181,6 +181,7 @@ impl<'s> TurnHost<'s> {
 
 /// Moves a turn's effects into the batch.
 fn fill(batch: &mut Batch, turn: &Turn, effects: &mut Effects, settings: &mut TurnSettings, now: Millis) {
+    batch.accepted(std::mem::take(&mut settings.accepted));
     for effect in effects.drain() {
         batch.effect(effect, turn.id(), now);
     }

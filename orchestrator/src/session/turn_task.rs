@@ -6,7 +6,7 @@ use std::{
 };
 
 use everturn_kernel::{AfterContent, Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
-use everturn_wire::{Category, Chunk, Failure, RetrySettings, Role, TurnId};
+use everturn_wire::{Category, Chunk, Failure, QueuedMessage, RetrySettings, Role, TurnId};
 use tokio::sync::oneshot;
 
 use super::Ports;
@@ -62,6 +62,9 @@ pub(crate) struct TurnSettings {
     pub(crate) after_content: AfterContent,
     /// Whether the turn's first commit must publish the queue, because subscribers have an outdated one.
     pub(crate) tell_queue: bool,
+    /// Messages that no saved event names yet. The turn's first commit publishes them as queued before one of them begins the
+    /// turn, because another node that got no reply searches the events for its message.
+    pub(crate) accepted: Vec<QueuedMessage>,
 }
 
 impl TurnSettings {
@@ -100,7 +103,7 @@ impl TurnSettings {
             configured,
             ..Definition::new(model.id())
         };
-        Self { model, tools, schedule, definition, after_content, tell_queue: false }
+        Self { model, tools, schedule, definition, after_content, tell_queue: false, accepted: Vec::new() }
     }
 
     /// Applies what the turn's request specifies, such as its own tools.
@@ -166,7 +169,18 @@ impl TurnSettings {
         let configured = || model.as_route().map_or(&ports.schedule, |route| &route.schedule).clone();
         let schedule = schedule.unwrap_or_else(configured);
         let after_content = turn.settings().after_content;
-        (Self { model, tools, schedule, definition, after_content, tell_queue: false }, gone)
+        (
+            Self {
+                model,
+                tools,
+                schedule,
+                definition,
+                after_content,
+                tell_queue: false,
+                accepted: Vec::new(),
+            },
+            gone,
+        )
     }
 }
 
@@ -227,7 +241,8 @@ impl TurnTask {
         left: LeftoverMessages,
         settings: TurnSettings,
     ) -> Option<Self> {
-        let LeftoverMessages { messages, taken } = left;
+        let LeftoverMessages { messages, are_new, taken } = left;
+        let accepted = if are_new { messages.clone() } else { Vec::new() };
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
         let effort = settings.definition.reasoning_effort;
@@ -235,6 +250,7 @@ impl TurnTask {
         let mut settings = TurnSettings::new(ports, conversation, settings.model, effort, None);
         settings.definition.approvals = approvals;
         settings.tell_queue = left.len() == 0;
+        settings.accepted = accepted;
         let mut job = Self::new(ports, new_id::turn(), prompt, settings);
         job.owed.taken = taken;
         for message in left {

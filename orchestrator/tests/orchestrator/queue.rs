@@ -133,10 +133,15 @@ async fn no_message_is_lost_where_it_meets_the_seal() {
                 let world = world.clone();
                 tokio::spawn(async move { world.enqueue(text).await })
             });
-            assert!(join_all(pushes).await.iter().all(Result::is_ok));
+            let started = join_all(pushes).await.into_iter().map(Result::unwrap).collect::<Vec<_>>();
             // Idle in between perhaps, but in the end all have had their turn.
+            let mut told = Vec::new();
             for _ in 0..4 {
-                watcher.until("turn-sealed").await;
+                told.extend(watcher.until("turn-sealed").await);
+            }
+            for (text, _) in ["one", "two", "three"].iter().zip(started).filter(|(_, started)| !started) {
+                let is_named = |line: &String| line.starts_with("queue-changed") && line.contains(text);
+                assert!(told.iter().any(is_named), "slow {slow}, before {before}, {text}: {told:?}");
             }
             let mut said: Vec<_> =
                 world.history().await.into_iter().filter(|line| line != "text hello").collect();
