@@ -82,6 +82,13 @@ impl Registry {
         Ok(self.shelve(Conversation::new(id.clone(), now, self.home.clone()), live))
     }
 
+    /// Creates a conversation whose id was generated for it, so that the journal need not be asked. If it exists after all,
+    /// its first append is stale.
+    pub(crate) async fn make(&self, id: &ConversationId, now: Millis) -> Result<Arc<Conversation>, Error> {
+        let live = self.follow(id).await?;
+        Ok(self.shelve(Conversation::new(id.clone(), now, self.home.clone()), live))
+    }
+
     /// Loads a conversation anew, to take over its unsealed turn from a node that is gone. Returns it without taking it over
     /// if that node no longer drives it: another one may have been faster. `may_continue` says after how long it may be taken
     /// over; if that is not now, nothing changes.

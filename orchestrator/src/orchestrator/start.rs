@@ -36,6 +36,8 @@ struct Checked {
     given: Option<GivenHistory>,
     turn_id: TurnId,
     key: Option<Keyed>,
+    /// Whether the conversation's id was generated for this request: then nothing is stored under it.
+    is_new: bool,
 }
 
 /// The key of a request, in a journal that is shared.
@@ -69,7 +71,10 @@ impl Orchestrator {
         let key = RequestKey::of(&start)?;
         let id = conversation(&start, key.as_ref())?;
         let Some(key) = key else {
-            return self.start_in(&id, Checked { start, given, turn_id: new_id::turn(), key: None }).await;
+            let is_new = start.conversation_id.is_none();
+            return self
+                .start_in(&id, Checked { start, given, turn_id: new_id::turn(), key: None, is_new })
+                .await;
         };
         // In its own task: it completes even if this future is dropped, and a repeated request waits for its outcome.
         let this = self.clone();
@@ -87,7 +92,7 @@ impl Orchestrator {
             }
             let turn_id = key.turn_id();
             let key = this.ports.peers.is_some().then_some(Keyed { key, unused });
-            this.start_in(&id, Checked { start, given, turn_id, key }).await
+            this.start_in(&id, Checked { start, given, turn_id, key, is_new: false }).await
         };
         match tokio::spawn(starting).await {
             Ok(started) => started,
@@ -96,18 +101,18 @@ impl Orchestrator {
         }
     }
 
-    async fn start_in(&self, id: &ConversationId, checked: Checked) -> Result<Started, Error> {
+    async fn start_in(&self, id: &ConversationId, mut checked: Checked) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         // Checked first, so that an unknown model does not create a conversation.
         let model = self.ports.models.choose(checked.start.model.as_deref(), None)?;
         self.ports.models.check_parameters(&model, &checked.start.parameters)?;
         let Some(_) = &self.ports.peers else {
-            let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
+            let conversation = self.open(id, checked.is_new).await?;
             session::go_on_if_due(&self.ports, &conversation)?;
             return self.begin_checked(&conversation, checked).await;
         };
         loop {
-            let conversation = self.registry.get_or_make(id, self.ports.clock.now()).await?;
+            let conversation = self.open(id, std::mem::take(&mut checked.is_new)).await?;
             // Another node may have changed them since they were loaded.
             conversation.retry.set(self.ports.retry.of_conversation(id).await?);
             let conversation = self.rouse(conversation).await?;
@@ -124,12 +129,19 @@ impl Orchestrator {
         }
     }
 
+    /// Returns a conversation, creating it if it does not exist.
+    async fn open(&self, id: &ConversationId, is_new: bool) -> Result<Arc<Conversation>, Error> {
+        let now = self.ports.clock.now();
+        if is_new { self.registry.make(id, now).await } else { self.registry.get_or_make(id, now).await }
+    }
+
     pub(super) async fn begin(
         &self,
         conversation: &Arc<Conversation>,
         start: StartTurn,
     ) -> Result<Started, Error> {
-        self.begin_checked(conversation, Checked { start, given: None, turn_id: new_id::turn(), key: None })
+        let turn_id = new_id::turn();
+        self.begin_checked(conversation, Checked { start, given: None, turn_id, key: None, is_new: false })
             .await
     }
 
@@ -139,7 +151,7 @@ impl Orchestrator {
         checked: Checked,
     ) -> Result<Started, Error> {
         conversation.settled().await;
-        let Checked { start, given, turn_id, key } = checked;
+        let Checked { start, given, turn_id, key, .. } = checked;
         // Taken before the version is read: what this instance learns later ends the vacancy, and what it does not learn makes
         // its append stale.
         let vacancy = key.as_ref().map(|_| conversation.vacancy());

@@ -10,7 +10,7 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Cursor, Error, Frame, Journal, MemoryJournal, Page, StoredEvent, kernel::Millis,
+    Cursor, Error, Frame, Journal, MemoryJournal, Page, StartTurn, StoredEvent, kernel::Millis,
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::ConversationStatus;
@@ -268,6 +268,16 @@ async fn a_turn_whose_conversation_was_deleted_is_not_looked_for_for_ever() {
     let before = storage.loads();
     sleep(Duration::from_secs(3_600)).await;
     assert_eq!(storage.loads() - before, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_conversation_is_not_looked_for() {
+    let storage = Storage::new(|_| Mishap::Nothing);
+    let world = World::of(builder(Scripted::new([answer("hello")])).journal(storage.clone()));
+    world.orchestrator.start(StartTurn::new("hi")).await.unwrap();
+    assert_eq!(storage.loads(), 0);
+    world.start("an id that the caller gives may exist").await.unwrap();
+    assert_eq!(storage.loads(), 1);
 }
 
 #[tokio::test(start_paused = true)]
