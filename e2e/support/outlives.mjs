@@ -12,10 +12,11 @@ export async function outlives({ provider, file, folder }, open) {
   const data = join(folder, `outlives-${(files += 1)}.db`);
   const first = await startServer(['--config', file], {}, { data });
   const listen = new URL(first.url).host;
-  const { chat, errors } = open(first.url);
+  const { chat, told, errors } = open(first.url);
   provider.says({ ...LIMITED, headers: { 'retry-after': '2' } }, 'Survived.');
   const asking = chat.sendMessage({ text: 'hi' });
-  await until(() => provider.requests.length === 1);
+  // A wait that is shown is stored. Killed earlier, the turn would be asked again at once and end before the page is back.
+  await until(() => told.some(({ type }) => type === 'data-everturn-retry'));
   await first.stop('SIGKILL');
   await asking;
   assert.deepEqual([chat.status, errors.length], ['error', 1]);
