@@ -16,7 +16,7 @@ mod turn_task;
 #[cfg(test)]
 mod tests;
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{mem, panic::AssertUnwindSafe, sync::Arc};
 
 use everturn_kernel::{Effects, Ended, Host, Input, NoRetry, Turn, run_turn};
 use everturn_wire::{Category, Failure};
@@ -38,24 +38,27 @@ pub(crate) use ports::Ports;
 pub(crate) use settle::close_idle;
 pub(crate) use turn_task::{TurnSettings, TurnTask};
 
-/// Runs turns until none is left or one is parked, then leaves the seat.
-async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
+/// Runs turns until none is left or one is parked, then leaves the seat. Turns are boxed, because this future would hold each
+/// several times.
+async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
     let conversation = seated.conversation.clone();
     let mut next = Some(first);
     // Whether the journal permanently rejected the last save.
     let mut is_refused = false;
-    while let Some(TurnTask { mut turn, mut effects, settings, owed }) = next.take() {
+    while let Some(mut task) = next.take() {
+        let TurnTask { turn, effects, settings, owed } = &mut *task;
         let _active = GaugeGuard::active_turn();
         if ports.permissions.may_ask(&settings.tools) {
             read_grants(&ports, &conversation).await;
         }
-        let mut host = TurnHost::new(&ports, &conversation, &mut seated.inbox, &turn, settings.clone(), owed);
+        let mut host =
+            TurnHost::new(&ports, &conversation, &mut seated.inbox, turn, settings.clone(), mem::take(owed));
         let retry = TimedRetry {
             schedule: ports.informed(settings.schedule.clone()),
             clock: ports.clock.clone(),
             switch: ports.retry.switch(settings.definition.configured.auto_retry, &conversation.retry),
         };
-        if let Err(error) = drive(&conversation, &mut turn, &mut effects, &mut host, &retry).await {
+        if let Err(error) = drive(&conversation, turn, effects, &mut host, &retry).await {
             if ports.peers.is_some() && matches!(error, JournalError::Stale { .. }) {
                 tracing::info!(conversation = %conversation.id, turn = %turn.id(), "another server has taken a turn over");
             } else {
@@ -65,7 +68,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
             // Only once: if the failed turn's end is rejected too, the journal rejects everything.
             if error.is_permanent() && !is_refused {
                 is_refused = true;
-                next = refused::end(&ports, &conversation, settings, &error).await;
+                next = refused::end(&ports, &conversation, settings.clone(), &error).await.map(Box::new);
             }
             if next.is_some() {
                 continue;
@@ -82,6 +85,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
         }
         drop(host);
         if turn.outcome().is_none() {
+            let TurnTask { turn, effects, settings, owed: _ } = *task;
             let (wait, definition) = (turn.wait(), settings.definition.clone());
             match seated.park(Box::new(Parked { turn, wait, definition })) {
                 Ok(()) => {
@@ -92,12 +96,8 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
                 }
                 // A command arrived in the meantime.
                 Err(parked) => {
-                    next = Some(TurnTask {
-                        turn: parked.turn,
-                        effects,
-                        settings,
-                        owed: PendingReplies::default(),
-                    });
+                    let owed = PendingReplies::default();
+                    next = Some(Box::new(TurnTask { turn: parked.turn, effects, settings, owed }));
                     continue;
                 }
             }
@@ -109,7 +109,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: TurnTask) {
                 return seated.lose(error);
             }
         };
-        next = TurnTask::queued(&ports, &conversation, left, settings);
+        next = TurnTask::queued(&ports, &conversation, left, task.settings).map(Box::new);
     }
 }
 

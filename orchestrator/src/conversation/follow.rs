@@ -75,6 +75,11 @@ impl Conversation {
     /// Reads the journal and follows what it has. Returns whether a session drives here although another node has taken
     /// over.
     pub(crate) async fn catch_up(&self, journal: &dyn Journal) -> Result<bool, crate::JournalError> {
+        // Boxed, as it is rare and takes 4 kB: futures that may call it are held by each subscriber.
+        Box::pin(self.read_newer(journal)).await
+    }
+
+    async fn read_newer(&self, journal: &dyn Journal) -> Result<bool, crate::JournalError> {
         match journal.load(&self.id).await? {
             Some(stored) if stored.version > self.state().record.version => match self.seat.follows() {
                 // An append of this node is stored although it was given up: nobody drives its turn.

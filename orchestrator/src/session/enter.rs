@@ -13,7 +13,7 @@ use crate::{
 
 /// Drives this turn in a new task. The caller holds the seat.
 pub(crate) fn begin(ports: &Arc<Ports>, seated: Seated, job: TurnTask) {
-    tokio::spawn(run(ports.clone(), seated, job));
+    tokio::spawn(run(ports.clone(), seated, Box::new(job)));
 }
 
 /// Sends a command to the running turn; resumes a parked one at once. Returns whether there was a turn.
@@ -80,7 +80,7 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
         }
         let model = seated.conversation.state().record.head.model.clone();
         match TurnTask::again(&ports, parked, model.as_deref()) {
-            Ok(job) => run(ports, seated, job).await,
+            Ok(job) => run(ports, seated, Box::new(job)).await,
             // Cannot happen: a model was available before the turn was taken up, and models are never removed.
             Err(error) => {
                 tracing::error!(conversation = %seated.conversation.id, %error, "a turn could not be taken up");

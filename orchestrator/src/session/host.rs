@@ -68,7 +68,7 @@ pub(super) struct TurnHost<'s> {
     /// Replies owed for the turn's beginning and, later, for the command just received.
     owed: PendingReplies,
     /// The next turn, begun in the commit that seals this one.
-    next: Option<TurnTask>,
+    next: Option<Box<TurnTask>>,
     /// Without it no tool starts; `None` = the journal is not shared.
     proof: Option<Arc<Proof>>,
 }
@@ -149,8 +149,9 @@ impl<'s> TurnHost<'s> {
                 Some(go_to::successor(shared, self.conversation, turn, settings, choice, &left.messages))
             }
             None => TurnTask::queued(self.shared, self.conversation, left, self.settings.clone()),
-        };
-        match &mut self.next {
+        }
+        .map(Box::new);
+        match self.next.as_deref_mut() {
             Some(TurnTask { turn, effects, settings, .. }) => {
                 batch.begin_next();
                 batch.supersede(settings.definition.supersedes);
@@ -174,7 +175,7 @@ impl<'s> TurnHost<'s> {
     }
 
     /// Takes the turn that was begun in the commit that sealed this one.
-    pub(super) fn take_next(&mut self) -> Option<TurnTask> {
+    pub(super) fn take_next(&mut self) -> Option<Box<TurnTask>> {
         self.next.take()
     }
 }
