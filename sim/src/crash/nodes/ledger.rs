@@ -292,6 +292,10 @@ impl Ledger {
             match call.state {
                 State::Saved => self.book.pages().tally.count("a call is saved"),
                 State::CutOff => self.book.pages().tally.count("a call is cut off"),
+                // The world ended before it was recorded that a command is over.
+                _ if entries.hurried.contains_key(&call.conversation) => {
+                    self.book.pages().tally.count("a call is cut off");
+                }
                 State::Running | State::Over => self.book.wrong(format!(
                     "{} {}: the outcome of a call for {:?} is nowhere: {:?}",
                     call.node, call.conversation, call.place, call.state
