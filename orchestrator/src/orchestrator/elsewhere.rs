@@ -2,9 +2,9 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use everturn_wire::{ConversationId, Queued};
+use everturn_wire::ConversationId;
 
-use super::Orchestrator;
+use super::{Orchestrator, lost_reply::Sent};
 use crate::{
     Error, JournalError, NodeId,
     cluster::{Command, Relayed, Reply, Request},
@@ -73,8 +73,8 @@ impl Orchestrator {
     /// Carries out a command where the conversation is driven. If that node is gone, this one takes the turn over.
     pub(super) async fn command(&self, id: &ConversationId, command: Command) -> Result<Reply, Error> {
         let (mut adopted, mut meant) = (None, None);
-        // Where the events ended when the command was first sent to another node, which may have carried it out.
-        let mut sent_at = None;
+        // Once the command was sent to another node, which may have carried it out.
+        let mut sent = None;
         for _ in 0..HANDOVERS {
             let conversation = match adopted.take() {
                 Some(adopted) => adopted,
@@ -85,15 +85,13 @@ impl Orchestrator {
                 // The turn that it was meant for has ended while it changed hands.
                 return Ok(Reply::Done(false));
             }
-            if let (Some(after), Command::Enqueue { message_id, .. }) = (sent_at, &command)
-                && self.was_queued(id, after, message_id).await?
+            if let Some(sent) = &sent
+                && let Some(reply) = self.reply_from_events(&conversation, sent, &command).await?
             {
-                let queue = conversation.state().live.queue.clone();
-                let queued = Queued { conversation_id: id.clone(), started_turn: false, queue };
-                return Ok(Reply::Queued(queued));
+                return Ok(reply);
             }
             if self.ports.peers.is_some() && conversation.elsewhere().is_some() {
-                sent_at.get_or_insert(conversation.state().record.head.end);
+                sent.get_or_insert_with(|| Sent::now(&conversation));
                 match self.relay(&conversation, command.clone()).await? {
                     Outcome::Reply(reply) => return Ok(reply),
                     Outcome::Adopted(conversation) => adopted = Some(conversation),
