@@ -28,6 +28,8 @@ pub(crate) struct Registry {
     loading: Loading,
     /// Serializes starting turns with idempotency keys.
     keys: Loading,
+    /// Serializes messages that other nodes send to a conversation's queue.
+    queues: Loading,
 }
 
 /// The outcome of taking a turn over.
@@ -45,7 +47,8 @@ impl Registry {
         retry: Arc<RetryScopes>,
         home: Home,
     ) -> Self {
-        Self { journal, home, clock, retry, loading: Loading::default(), keys: Loading::default() }
+        let (loading, keys, queues) = (Loading::default(), Loading::default(), Loading::default());
+        Self { journal, home, clock, retry, loading, keys, queues }
     }
 
     /// Returns a conversation, or an error if it does not exist.
@@ -125,6 +128,11 @@ impl Registry {
     /// Waits for exclusive access to start a turn with an idempotency key in this conversation.
     pub(crate) async fn alone_with_key<'r>(&'r self, id: &'r ConversationId) -> Alone<'r> {
         self.keys.alone(id).await
+    }
+
+    /// Waits for exclusive access to queue a message of another node.
+    pub(crate) async fn alone_with_queue<'r>(&'r self, id: &'r ConversationId) -> Alone<'r> {
+        self.queues.alone(id).await
     }
 
     /// Returns an error if the conversation does not exist. Does not load it.

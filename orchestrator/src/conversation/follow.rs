@@ -72,8 +72,8 @@ impl Conversation {
         let _ = self.follower.set(Follower(tokio::spawn(task.run(live, clock)).abort_handle()));
     }
 
-    /// Reads the journal and follows what it has. Returns whether a session drives here although another node has taken
-    /// over.
+    /// Reads the journal and follows what it has. Returns whether the journal has more than a session that drives here has
+    /// published.
     pub(crate) async fn catch_up(&self, journal: &dyn Journal) -> Result<bool, crate::JournalError> {
         // Boxed, as it is rare and takes 4 kB: futures that may call it are held by each subscriber.
         Box::pin(self.read_newer(journal)).await
@@ -86,12 +86,14 @@ impl Conversation {
                 Follows::Yes if stored.turn.is_some() && self.is_owned(&stored) => self.lose(Loss::Moved),
                 Follows::Yes => self.reload(stored, journal).await?,
                 Follows::Outdated => self.lose(Loss::Moved),
-                // An append of this node may be stored, but not acknowledged yet.
-                Follows::Driven if !self.is_owned(&stored) => {
-                    self.check_driver();
+                Follows::Driven => {
+                    // Unless it is an append of this node, which is stored but not acknowledged yet, another one has taken over.
+                    if !self.is_owned(&stored) {
+                        self.check_driver();
+                    }
                     return Ok(true);
                 }
-                Follows::Driven | Follows::No => {}
+                Follows::No => {}
             },
             None if self.state().record.version > Version::default() => self.lose(Loss::Deleted),
             _ => {}

@@ -63,7 +63,7 @@ impl Orchestrator {
             if self.tell(conversation, Input::Steer(message.clone())).await? {
                 break false;
             }
-            match self.begin(conversation, start.clone()).await {
+            match self.begin(conversation, start.clone(), &message).await {
                 // Another turn began first, so the message waits behind it; or the conversation is still closing.
                 Err(Error::Busy { .. }) => {}
                 begun => break begun.map(|_| true)?,

@@ -6,7 +6,7 @@ use everturn_wire::ConversationId;
 
 use super::{Orchestrator, lost_reply::Sent};
 use crate::{
-    Error, JournalError, NodeId,
+    Cursor, Error, JournalError, NodeId,
     cluster::{Command, Relayed, Reply, Request},
     conversation::Conversation,
     registry::{Adopted, Registry},
@@ -166,7 +166,7 @@ impl Orchestrator {
             })),
             Request::Tail { id, after } => match self.registry.held(&id) {
                 Some(held) if held.elsewhere().is_none() => {
-                    Reply::Tail(held.tail(crate::Cursor::from_value(after)).into())
+                    Reply::Tail(held.tail(Cursor::from_value(after)).into())
                 }
                 _ => Reply::NotHere,
             },
@@ -202,6 +202,15 @@ impl Orchestrator {
             // The turn that the sender saw is over. If it still waits, it sends the command again, to whoever drives then: a
             // request that arrives late must not be carried out twice.
             return Ok(if command.is_for_a_turn() { Reply::Done(false) } else { Reply::NotHere });
+        }
+        // The same message may have come before: this request is late, or a repetition. One at a time, so that the events tell.
+        let _alone;
+        if let (Command::Enqueue { .. }, Some(turn)) = (&command, turn) {
+            _alone = self.registry.alone_with_queue(id).await;
+            let sent = Sent::since(Cursor::from_value(turn));
+            if let Some(reply) = self.reply_from_events(&conversation, &sent, &command).await? {
+                return Ok(reply);
+            }
         }
         session::go_on_if_due(&self.ports, &conversation)?;
         self.perform(&conversation, command).await

@@ -32,6 +32,11 @@ enum Fate {
 }
 
 impl Sent {
+    /// For a request that may have been carried out at any time since the turn began.
+    pub(super) fn since(turn: Cursor) -> Self {
+        Self { after: turn, queue: Vec::new() }
+    }
+
     pub(super) fn now(conversation: &Conversation) -> Self {
         let state = conversation.state();
         Self { after: state.record.head.end, queue: state.live.queue.clone() }
@@ -49,8 +54,14 @@ impl Orchestrator {
     ) -> Result<Option<Reply>, JournalError> {
         let id = &conversation.id;
         let is_done = match command {
-            Command::Enqueue { message_id, .. } => self.fate(id, sent, message_id).await? != Fate::Unknown,
-            Command::CancelQueued { message_id } => self.fate(id, sent, message_id).await? == Fate::Withdrawn,
+            Command::Enqueue { message_id, text } => {
+                let followed = Followed::new(message_id, Some(text), &sent.queue);
+                self.fate(id, sent.after, followed).await? != Fate::Unknown
+            }
+            Command::CancelQueued { message_id } => {
+                let followed = Followed::new(message_id, None, &sent.queue);
+                self.fate(id, sent.after, followed).await? == Fate::Withdrawn
+            }
             _ => false,
         };
         if !is_done {
@@ -65,9 +76,12 @@ impl Orchestrator {
         }))
     }
 
-    async fn fate(&self, id: &ConversationId, sent: &Sent, message_id: &str) -> Result<Fate, JournalError> {
-        let mut followed = Followed::new(message_id, &sent.queue);
-        let mut after = sent.after;
+    async fn fate(
+        &self,
+        id: &ConversationId,
+        mut after: Cursor,
+        mut followed: Followed<'_>,
+    ) -> Result<Fate, JournalError> {
         loop {
             let events = self.ports.journal.events(id, after, EVENTS).await?;
             let Some(last) = events.last() else { return Ok(followed.fate()) };
@@ -84,6 +98,8 @@ impl Orchestrator {
 /// One message, followed through events.
 struct Followed<'m> {
     id: &'m str,
+    /// If its text is known, another one with the same id is not meant.
+    means: Option<&'m str>,
     /// Its text, once it was queued.
     text: Option<String>,
     is_queued: bool,
@@ -91,14 +107,17 @@ struct Followed<'m> {
 }
 
 impl<'m> Followed<'m> {
-    fn new(id: &'m str, queue: &[QueuedMessage]) -> Self {
-        let mut new = Self { id, text: None, is_queued: false, is_said: false };
+    fn new(id: &'m str, means: Option<&'m str>, queue: &[QueuedMessage]) -> Self {
+        let mut new = Self { id, means, text: None, is_queued: false, is_said: false };
         new.see_queue(queue);
         new
     }
 
     fn see_queue(&mut self, queue: &[QueuedMessage]) {
-        let queued = queue.iter().find(|message| message.message_id == self.id);
+        let is_it = |message: &&QueuedMessage| {
+            message.message_id == self.id && self.means.is_none_or(|text| message.text == text)
+        };
+        let queued = queue.iter().find(is_it);
         self.is_queued = queued.is_some();
         if let Some(message) = queued {
             self.text = Some(message.text.clone());
@@ -138,7 +157,7 @@ mod tests {
     }
 
     fn fate(before: &[&str], events: &[EventBody]) -> Fate {
-        let mut followed = Followed::new("id of a", &queue(before));
+        let mut followed = Followed::new("id of a", Some("a"), &queue(before));
         events.iter().for_each(|event| followed.see(event));
         followed.fate()
     }

@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Millis, Prompt};
-use everturn_wire::{AgentEvent, CallerTool, ConversationId, RetrySettings, ToolChoice, TurnId};
+use everturn_wire::{
+    AgentEvent, CallerTool, ConversationId, QueuedMessage, RetrySettings, ToolChoice, TurnId,
+};
 use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
@@ -38,6 +40,8 @@ struct Checked {
     key: Option<Keyed>,
     /// Whether the conversation's id was generated for this request: then nothing is stored under it.
     is_new: bool,
+    /// The message, if it was to be queued.
+    queued: Option<QueuedMessage>,
 }
 
 /// The key of a request, in a journal that is shared.
@@ -73,7 +77,10 @@ impl Orchestrator {
         let Some(key) = key else {
             let is_new = start.conversation_id.is_none();
             return self
-                .start_in(&id, Checked { start, given, turn_id: new_id::turn(), key: None, is_new })
+                .start_in(
+                    &id,
+                    Checked { start, given, turn_id: new_id::turn(), key: None, is_new, queued: None },
+                )
                 .await;
         };
         // In its own task: it completes even if this future is dropped, and a repeated request waits for its outcome.
@@ -92,7 +99,7 @@ impl Orchestrator {
             }
             let turn_id = key.turn_id();
             let key = this.ports.peers.is_some().then_some(Keyed { key, unused });
-            this.start_in(&id, Checked { start, given, turn_id, key, is_new: false }).await
+            this.start_in(&id, Checked { start, given, turn_id, key, is_new: false, queued: None }).await
         };
         match tokio::spawn(starting).await {
             Ok(started) => started,
@@ -135,14 +142,18 @@ impl Orchestrator {
         if is_new { self.registry.make(id, now).await } else { self.registry.get_or_make(id, now).await }
     }
 
+    /// Starts a turn with a message that no turn could queue. In a cluster, it is published as queued before: a node that got no
+    /// reply searches the events for it.
     pub(super) async fn begin(
         &self,
         conversation: &Arc<Conversation>,
         start: StartTurn,
+        message: &QueuedMessage,
     ) -> Result<Started, Error> {
+        let queued = self.ports.peers.is_some().then(|| message.clone());
         let turn_id = new_id::turn();
-        self.begin_checked(conversation, Checked { start, given: None, turn_id, key: None, is_new: false })
-            .await
+        let checked = Checked { start, given: None, turn_id, key: None, is_new: false, queued };
+        self.begin_checked(conversation, checked).await
     }
 
     async fn begin_checked(
@@ -151,7 +162,7 @@ impl Orchestrator {
         checked: Checked,
     ) -> Result<Started, Error> {
         conversation.settled().await;
-        let Checked { start, given, turn_id, key, .. } = checked;
+        let Checked { start, given, turn_id, key, queued, .. } = checked;
         // Taken before the version is read: what this instance learns later ends the vacancy, and what it does not learn makes
         // its append stale.
         let vacancy = key.as_ref().map(|_| conversation.vacancy());
@@ -168,6 +179,8 @@ impl Orchestrator {
             let (effort, retry) = (start.reasoning_effort.clone(), start.retry.as_ref());
             TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)
         };
+        settings.tell_queue = queued.is_some();
+        settings.accepted = queued.into_iter().collect();
         settings.definition.approvals = start.approvals;
         settings.definition.trace = start.trace.clone().map(Arc::new);
         if let Some(report) = &start.final_report {

@@ -139,8 +139,9 @@ impl Ledger {
             }
         }
         let delays = entries.delays_commands && entries.calm_at.is_none_or(|calm| now < calm + ON_ITS_WAY_MS);
-        if fate == Fate::Late || delays {
-            // Whoever has continued meanwhile is too late.
+        if fate == Fate::Late || delays || entries.absent.contains(node) {
+            // Whoever has continued meanwhile is too late. A node that was cut off could reach nobody, and takes over turns of nodes
+            // that are well.
             let others =
                 entries.calls.iter_mut().filter(|call| call.conversation == *id && call.node != *node);
             others.for_each(Call::cut_off);
