@@ -12,8 +12,8 @@ use std::{
 use super::{model::parked, *};
 use everturn_kernel::Input;
 
-/// Collisions of a wake-up with three commands.
-const COLLISIONS: usize = 100_000;
+/// Collisions of a wake-up with three commands. On busy cores, each takes up to a few milliseconds.
+const COLLISIONS: usize = 20_000;
 
 /// Where threads wait for each other before each of many acts.
 struct Turnstile {
@@ -62,7 +62,7 @@ fn command(conversation: &Arc<Conversation>, input: Input) -> (bool, usize) {
 }
 
 #[test]
-fn of_a_hundred_thousand_stops_that_meet_a_wake_up_none_is_lost() {
+fn of_twenty_thousand_stops_that_meet_a_wake_up_none_is_lost() {
     const BATCH: usize = 1_000;
     let (mut stopped, mut seals) = (0, 0);
     for _ in 0..COLLISIONS / BATCH {
