@@ -20,6 +20,9 @@ pub(crate) const ID: &str = "Ev-Id";
 pub(crate) const BORN: &str = "Ev-Born";
 const NUMBER: &str = "Ev-Number";
 const HEAD: &str = "Ev-Head";
+/// When the latest chunk was added. It is in the head, too, but versions without an index read it here: without it, they take
+/// the append for damaged.
+const AT: &str = "Ev-At";
 const TURN: &str = "Ev-Turn";
 const WAKE: &str = "Ev-Wake";
 const SEQ: &str = "Ev-Seq";
@@ -131,6 +134,7 @@ impl Label {
         headers.insert(NUMBER, self.number.to_string());
         if let Some(head) = &self.head {
             headers.insert(HEAD, serde_json::to_string(&StoredHead::from(head))?);
+            headers.insert(AT, head.last_activity_at.0.to_string());
         }
         let (turn, wake) = match (&self.head, self.wait) {
             (None, _) => ("removed", None),

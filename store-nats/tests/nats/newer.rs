@@ -65,6 +65,31 @@ fn newer_format(headers: &mut HeaderMap) {
     headers.insert("Ev-V", "2");
 }
 
+/// The headers that the first version refuses to go without: servers can be replaced by those of that version.
+const SINCE_THE_FIRST_VERSION: [&str; 11] = [
+    "Ev-V",
+    "Ev-Id",
+    "Ev-Born",
+    "Ev-Number",
+    "Ev-Head",
+    "Ev-At",
+    "Ev-Turn",
+    "Ev-Seq",
+    "Ev-End",
+    "Ev-Marks",
+    "Ev-Sealed",
+];
+
+#[tokio::test]
+async fn an_append_has_all_headers_that_the_first_version_needs() {
+    let Some(newer) = Newer::new().await else { return };
+    let version = newer.journal.append(&"c".into(), Version(0), numbered(1, "text")).await.unwrap();
+    let stream = newer.stream.get_stream(newer.journal.names().stream()).await.unwrap();
+    let headers = stream.get_raw_message(version.0).await.unwrap().headers;
+    let missing = SINCE_THE_FIRST_VERSION.into_iter().filter(|name| headers.get(*name).is_none());
+    assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
+}
+
 #[tokio::test]
 async fn what_a_newer_version_adds_is_ignored() {
     let Some(newer) = Newer::new().await else { return };
