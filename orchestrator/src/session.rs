@@ -30,7 +30,6 @@ use crate::{
     telemetry::GaugeGuard,
 };
 use host::TurnHost;
-use turn_task::PendingReplies;
 
 pub(crate) use branch::{Fork, NoFork, fork, loose_end, standing, user_messages};
 pub(crate) use enter::{begin, go_on_if_due, may_continue, send};
@@ -46,13 +45,14 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
     // Whether the journal permanently rejected the last save.
     let mut is_refused = false;
     while let Some(mut task) = next.take() {
-        let TurnTask { turn, effects, settings, owed } = &mut *task;
+        let TurnTask { turn, effects, settings, owed, opening } = &mut *task;
         let _active = GaugeGuard::active_turn();
         if ports.permissions.may_ask(&settings.tools) {
             read_grants(&ports, &conversation).await;
         }
+        let (owed, opening) = (mem::take(owed), mem::take(opening));
         let mut host =
-            TurnHost::new(&ports, &conversation, &mut seated.inbox, turn, settings.clone(), mem::take(owed));
+            TurnHost::new(&ports, &conversation, &mut seated.inbox, turn, settings.clone(), owed, opening);
         let retry = TimedRetry {
             schedule: ports.informed(settings.schedule.clone()),
             clock: ports.clock.clone(),
@@ -85,7 +85,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
         }
         drop(host);
         if turn.outcome().is_none() {
-            let TurnTask { turn, effects, settings, owed: _ } = *task;
+            let TurnTask { turn, effects, settings, .. } = *task;
             let (wait, definition) = (turn.wait(), settings.definition.clone());
             match seated.park(Box::new(Parked { turn, wait, definition })) {
                 Ok(()) => {
@@ -96,8 +96,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
                 }
                 // A command arrived in the meantime.
                 Err(parked) => {
-                    let owed = PendingReplies::default();
-                    next = Some(Box::new(TurnTask { turn: parked.turn, effects, settings, owed }));
+                    next = Some(Box::new(TurnTask::of(parked.turn, effects, settings)));
                     continue;
                 }
             }

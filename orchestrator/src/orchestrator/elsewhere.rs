@@ -73,8 +73,8 @@ impl Orchestrator {
     /// Carries out a command where the conversation is driven. If that node is gone, this one takes the turn over.
     pub(super) async fn command(&self, id: &ConversationId, command: Command) -> Result<Reply, Error> {
         let (mut adopted, mut meant) = (None, None);
-        // Once another node got the command and did not reply: it may have carried it out.
-        let mut sent = None;
+        // Once another node got the command: it may have carried it out, whatever it replied to a copy.
+        let (mut sent, mut is_unanswered) = (None, false);
         for _ in 0..HANDOVERS {
             let conversation = match adopted.take() {
                 Some(adopted) => adopted,
@@ -82,8 +82,8 @@ impl Orchestrator {
             };
             let turn = conversation.state().live.running.as_ref().map(|turn| turn.from);
             if *meant.get_or_insert(turn) != turn && command.is_for_a_turn() {
-                // The turn that it was meant for has ended while it changed hands. A stop that was sent has found it.
-                return Ok(Reply::Done(sent.is_some() && matches!(command, Command::Stop)));
+                // The turn that it was meant for has ended while it changed hands. A stop without a reply may have ended it.
+                return Ok(Reply::Done(is_unanswered && matches!(command, Command::Stop)));
             }
             if let Some(sent) = &sent
                 && let Some(reply) = self.reply_from_events(&conversation, sent, &command).await?
@@ -91,11 +91,11 @@ impl Orchestrator {
                 return Ok(reply);
             }
             if self.ports.peers.is_some() && conversation.elsewhere().is_some() {
-                let before = Sent::now(&conversation);
+                sent.get_or_insert_with(|| Sent::now(&conversation));
                 match self.relay(&conversation, command.clone()).await? {
                     Outcome::Reply(reply) => return Ok(reply),
                     Outcome::Adopted(conversation) => {
-                        sent.get_or_insert(before);
+                        is_unanswered = true;
                         adopted = Some(conversation);
                     }
                     Outcome::Changed => {}

@@ -179,8 +179,6 @@ impl Orchestrator {
             let (effort, retry) = (start.reasoning_effort.clone(), start.retry.as_ref());
             TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)
         };
-        settings.tell_queue = queued.is_some();
-        settings.accepted = queued.into_iter().collect();
         settings.definition.approvals = start.approvals;
         settings.definition.trace = start.trace.clone().map(Arc::new);
         if let Some(report) = &start.final_report {
@@ -209,6 +207,10 @@ impl Orchestrator {
                 let prompt = Prompt { text: start.text, images: start.images };
                 TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started)
             }
+        };
+        let job = match queued {
+            Some(message) => job.announcing(message),
+            None => job,
         };
         session::begin(&self.ports, seated, job);
         let id = conversation.id.clone();

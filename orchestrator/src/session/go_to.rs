@@ -62,5 +62,5 @@ pub(super) fn successor(
     for message in queue {
         turn.handle(now, Input::Steer(message.clone()), &NoRetry, &mut effects);
     }
-    TurnTask { turn, effects, settings, owed: super::PendingReplies::default() }
+    TurnTask::of(turn, effects, settings)
 }

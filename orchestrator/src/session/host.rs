@@ -6,6 +6,7 @@ mod check;
 mod compact;
 
 use std::{
+    mem,
     panic::AssertUnwindSafe,
     sync::Arc,
     task::{Context, Poll},
@@ -25,7 +26,7 @@ use tokio::sync::mpsc;
 use super::{
     Ports, TurnSettings, TurnTask,
     go_to::{self, Way},
-    turn_task::PendingReplies,
+    turn_task::{Opening, PendingReplies},
 };
 use crate::{
     Invocation, JournalError, Output,
@@ -67,6 +68,8 @@ pub(super) struct TurnHost<'s> {
     successor: Option<Choice>,
     /// Replies owed for the turn's beginning and, later, for the command just received.
     owed: PendingReplies,
+    /// Empty after the first commit.
+    opening: Opening,
     /// The next turn, begun in the commit that seals this one.
     next: Option<Box<TurnTask>>,
     /// Without it no tool starts; `None` = the journal is not shared.
@@ -81,6 +84,7 @@ impl<'s> TurnHost<'s> {
         turn: &Turn,
         settings: TurnSettings,
         owed: PendingReplies,
+        opening: Opening,
     ) -> Self {
         let (turn_id, targets) = (turn.id().clone(), turn.settings().targets.clone());
         Self {
@@ -96,6 +100,7 @@ impl<'s> TurnHost<'s> {
             settings,
             successor: None,
             owed,
+            opening,
             next: None,
             proof: shared.peers.is_some().then(Arc::default),
         }
@@ -122,7 +127,7 @@ impl<'s> TurnHost<'s> {
             let dropped = EventBody::QueueChanged { queue: Vec::new() };
             batch.effect(Effect::Tell(dropped), &self.turn_id, now);
         }
-        fill(&mut batch, turn, effects, &mut self.settings, now);
+        fill(&mut batch, turn, effects, &mut self.opening, now);
         if turn.outcome().is_some() && self.conversation.id.is_ephemeral() {
             // The retention period starts here.
             batch.head.last_activity_at = now;
@@ -152,10 +157,10 @@ impl<'s> TurnHost<'s> {
         }
         .map(Box::new);
         match self.next.as_deref_mut() {
-            Some(TurnTask { turn, effects, settings, .. }) => {
+            Some(TurnTask { turn, effects, settings, opening, .. }) => {
                 batch.begin_next();
                 batch.supersede(settings.definition.supersedes);
-                fill(batch, turn, effects, settings, now);
+                fill(batch, turn, effects, opening, now);
             }
             None => batch.status(ConversationStatus::Idle),
         }
@@ -180,13 +185,14 @@ impl<'s> TurnHost<'s> {
     }
 }
 
-/// Moves a turn's effects into the batch.
-fn fill(batch: &mut Batch, turn: &Turn, effects: &mut Effects, settings: &mut TurnSettings, now: Millis) {
-    batch.accepted(std::mem::take(&mut settings.accepted));
+/// Moves what opens a turn, and its effects, into the batch.
+fn fill(batch: &mut Batch, turn: &Turn, effects: &mut Effects, opening: &mut Opening, now: Millis) {
+    let Opening { accepted, tells_queue } = mem::take(opening);
+    batch.accepted(accepted);
     for effect in effects.drain() {
         batch.effect(effect, turn.id(), now);
     }
-    if std::mem::take(&mut settings.tell_queue) {
+    if tells_queue {
         let queue = turn.queue().to_vec();
         batch.effect(Effect::Tell(EventBody::QueueChanged { queue }), turn.id(), now);
     }

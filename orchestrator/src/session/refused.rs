@@ -3,7 +3,7 @@
 use everturn_kernel::{Effects, Input, NoRetry, Turn};
 use everturn_wire::{Category, Failure};
 
-use super::{Ports, TurnSettings, TurnTask, turn_task::PendingReplies};
+use super::{Ports, TurnSettings, TurnTask};
 use crate::{conversation::Conversation, journal::JournalError};
 
 /// Returns the turn as last saved, ending with a failure: repeating the save would fail again, and asking the model
@@ -25,5 +25,5 @@ pub(super) async fn end(
         ..Failure::new(Category::Internal, false, format!("the answer could not be saved: {why}"))
     };
     turn.handle(now, Input::Unsaved(failure), &NoRetry, &mut effects);
-    Some(TurnTask { turn, effects, settings, owed: PendingReplies::default() })
+    Some(TurnTask::of(turn, effects, settings))
 }

@@ -30,6 +30,17 @@ pub(crate) struct TurnTask {
     pub(super) effects: Effects,
     pub(super) settings: TurnSettings,
     pub(super) owed: PendingReplies,
+    pub(super) opening: Opening,
+}
+
+/// What the turn's first commit publishes besides its effects.
+#[derive(Default)]
+pub(super) struct Opening {
+    /// Messages that no saved event names yet: published as queued before one of them begins the turn, because another node that
+    /// got no reply searches the events for its message.
+    pub(super) accepted: Vec<QueuedMessage>,
+    /// Whether to publish the queue afterwards, because subscribers have an outdated one.
+    pub(super) tells_queue: bool,
 }
 
 /// Replies to send once a turn has begun.
@@ -60,11 +71,6 @@ pub(crate) struct TurnSettings {
     pub(crate) definition: Definition,
     /// What happens when a step of a new turn fails after content.
     pub(crate) after_content: AfterContent,
-    /// Whether the turn's first commit must publish the queue, because subscribers have an outdated one.
-    pub(crate) tell_queue: bool,
-    /// Messages that no saved event names yet. The turn's first commit publishes them as queued before one of them begins the
-    /// turn, because another node that got no reply searches the events for its message.
-    pub(crate) accepted: Vec<QueuedMessage>,
 }
 
 impl TurnSettings {
@@ -103,7 +109,7 @@ impl TurnSettings {
             configured,
             ..Definition::new(model.id())
         };
-        Self { model, tools, schedule, definition, after_content, tell_queue: false, accepted: Vec::new() }
+        Self { model, tools, schedule, definition, after_content }
     }
 
     /// Applies what the turn's request specifies, such as its own tools.
@@ -169,22 +175,16 @@ impl TurnSettings {
         let configured = || model.as_route().map_or(&ports.schedule, |route| &route.schedule).clone();
         let schedule = schedule.unwrap_or_else(configured);
         let after_content = turn.settings().after_content;
-        (
-            Self {
-                model,
-                tools,
-                schedule,
-                definition,
-                after_content,
-                tell_queue: false,
-                accepted: Vec::new(),
-            },
-            gone,
-        )
+        (Self { model, tools, schedule, definition, after_content }, gone)
     }
 }
 
 impl TurnTask {
+    /// A turn that owes no reply, and has nothing to publish but its effects.
+    pub(super) fn of(turn: Turn, effects: Effects, settings: TurnSettings) -> Self {
+        Self { turn, effects, settings, owed: PendingReplies::default(), opening: Opening::default() }
+    }
+
     /// Creates a new turn.
     pub(crate) fn begin(
         ports: &Ports,
@@ -195,6 +195,11 @@ impl TurnTask {
     ) -> Self {
         let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
         Self { owed, ..Self::new(ports, id, prompt, settings) }
+    }
+
+    /// The same turn, begun by a message that was to be queued.
+    pub(crate) fn announcing(self, message: QueuedMessage) -> Self {
+        Self { opening: Opening { accepted: vec![message], tells_queue: true }, ..self }
     }
 
     /// Creates a new turn over a history that the request brought along.
@@ -211,7 +216,7 @@ impl TurnTask {
         let mut turn = Turn::begin_over(id, of_turn, history, prompt, now, &mut effects);
         turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
         let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
-        Self { turn, effects, settings, owed }
+        Self { owed, ..Self::of(turn, effects, settings) }
     }
 
     /// Creates a turn that retries turn `again`.
@@ -226,12 +231,8 @@ impl TurnTask {
         let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
         let mut turn = Turn::begin_again(id, of_turn, again, now, &mut effects);
         turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
-        Self {
-            turn,
-            effects,
-            settings,
-            owed: PendingReplies { started: Some(started), ..PendingReplies::default() },
-        }
+        let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
+        Self { owed, ..Self::of(turn, effects, settings) }
     }
 
     /// Creates the next turn from the first of the leftover messages. The others stay queued.
@@ -242,17 +243,19 @@ impl TurnTask {
         settings: TurnSettings,
     ) -> Option<Self> {
         let LeftoverMessages { messages, are_new, taken } = left;
-        let accepted = if are_new { messages.clone() } else { Vec::new() };
+        let opening = Opening {
+            accepted: if are_new { messages.clone() } else { Vec::new() },
+            // Otherwise, the turn tells it when it queues the others.
+            tells_queue: messages.len() == 1,
+        };
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
         let effort = settings.definition.reasoning_effort;
         let approvals = settings.definition.approvals;
         let mut settings = TurnSettings::new(ports, conversation, settings.model, effort, None);
         settings.definition.approvals = approvals;
-        settings.tell_queue = left.len() == 0;
-        settings.accepted = accepted;
         let mut job = Self::new(ports, new_id::turn(), prompt, settings);
-        job.owed.taken = taken;
+        (job.owed.taken, job.opening) = (taken, opening);
         for message in left {
             job.turn.handle(ports.clock.now(), Input::Steer(message), &NoRetry, &mut job.effects);
         }
@@ -278,7 +281,7 @@ impl TurnTask {
             let broke = fault(&format!("the turn broke: {}", panic_text(panic.as_ref())));
             turn.handle(now, broke, &NoRetry, &mut effects);
         }
-        Ok(Self { turn, effects, settings, owed: PendingReplies::default() })
+        Ok(Self::of(turn, effects, settings))
     }
 
     fn new(ports: &Ports, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
@@ -286,7 +289,7 @@ impl TurnTask {
         let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
         let mut turn = Turn::begin(id, of_turn, prompt, now, &mut effects);
         turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
-        Self { turn, effects, settings, owed: PendingReplies::default() }
+        Self::of(turn, effects, settings)
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::{sync::Semaphore, task::yield_now};
 
 use crate::{
     storage::{Mishap, Storage},
-    support::{World, answer, ask, builder, finish, refused, text},
+    support::{World, answer, ask, builder, finish, refused, refused_with_hint, text},
     tool::Gated,
 };
 
@@ -294,4 +294,34 @@ async fn a_message_taken_back_while_its_turn_is_sealed_leaves_the_conversation_a
     assert!(world.orchestrator.cancel_queued(&world.id, "never mind").await.unwrap().cancelled);
     watcher.until("status idle").await;
     assert_eq!(world.history().await, ["text hi", "text hel"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_began_a_turn_is_never_shown_as_queued_again() {
+    for slow in [0, 2] {
+        for (late, more) in (0..24).flat_map(|late| (0..24).map(move |more| (late, more))) {
+            let storage = Storage::new(move |_| Mishap::Slow(slow));
+            let calls = [answer("hello"), refused_with_hint(60_000), answer("hello")];
+            let world = Arc::new(World::of(builder(Scripted::new(calls)).journal(storage)));
+            let mut watcher = world.say("hi").await;
+            let push = |text: &'static str, after: usize| {
+                let world = world.clone();
+                tokio::spawn(async move {
+                    for _ in 0..after {
+                        yield_now().await;
+                    }
+                    world.enqueue(text).await
+                })
+            };
+            let pushes = [push("late", late), push("more", late + more)];
+            assert!(join_all(pushes).await.iter().all(Result::is_ok));
+            let mut told = Vec::new();
+            for _ in 0..3 {
+                told.extend(watcher.until("turn-sealed").await);
+            }
+            let said = told.iter().position(|line| line == "user-message late").unwrap_or(told.len());
+            let is_late = |line: &String| line.starts_with("queue-changed") && line.contains("late");
+            assert!(!told[said..].iter().any(is_late), "slow {slow}, late {late}, more {more}: {told:?}");
+        }
+    }
 }
