@@ -5,10 +5,7 @@ mod copilot_kit;
 use axum::{
     Json, Router,
     extract::{RawPathParams, Request, State},
-    http::{
-        HeaderValue,
-        header::{CACHE_CONTROL, CONTENT_TYPE},
-    },
+    http::{HeaderValue, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
     routing::post,
 };
@@ -216,7 +213,7 @@ impl Call<'_> {
 }
 
 fn response(id: &ConversationId, body: impl Into<axum::body::Body>) -> Response {
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), UNBUFFERED];
+    let headers = [(CONTENT_TYPE, "text/event-stream"), UNBUFFERED];
     let mut response = (headers, body.into()).into_response();
     response.headers_mut().extend(HeaderValue::from_str(id.as_str()).ok().map(|id| (CONVERSATION_ID, id)));
     response

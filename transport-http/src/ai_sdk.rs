@@ -7,10 +7,7 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{RawPathParams, Request, State},
-    http::{
-        HeaderName, HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_TYPE},
-    },
+    http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
     routing::{any, get, post},
 };
@@ -88,7 +85,7 @@ fn response(answer: Answer) -> Response {
         Answer::Whole(id, bytes) => (id, bytes.into()),
         Answer::Nothing => return StatusCode::NO_CONTENT.into_response(),
     };
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), UNBUFFERED, STREAM];
+    let headers = [(CONTENT_TYPE, "text/event-stream"), UNBUFFERED, STREAM];
     let mut response = (headers, body).into_response();
     response.headers_mut().extend(HeaderValue::from_str(id.as_str()).ok().map(|id| (CONVERSATION_ID, id)));
     response

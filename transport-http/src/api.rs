@@ -6,6 +6,7 @@ use axum::{
     Router,
     extract::DefaultBodyLimit,
     http::{Method, StatusCode, Uri},
+    middleware::map_response,
     response::Response,
     routing::{delete, get, post},
 };
@@ -18,6 +19,7 @@ use crate::{
     call::{chat, control, document, export, query, retry_settings},
     openai,
     refusal::Refusal,
+    response_headers,
 };
 
 /// The state shared by all calls.
@@ -91,6 +93,7 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(limits.body))
+        .layer(map_response(response_headers::complete))
         .with_state(Api { orchestrator, limits, metrics, streams, bodies })
 }
 

@@ -10,11 +10,11 @@ use axum::{
     Router,
     extract::{Request, State},
     http::StatusCode,
-    middleware::{Next, from_fn_with_state},
+    middleware::{Next, from_fn_with_state, map_response},
     response::Response,
 };
 
-use crate::refusal::Refusal;
+use crate::{refusal::Refusal, response_headers};
 use rules::Rules;
 
 /// A path that is open to everyone.
@@ -78,7 +78,9 @@ impl Guard {
             Some(cors) => router.layer(cors),
             None => router,
         };
-        router.layer(from_fn_with_state(self.rules.clone(), comes_from_here))
+        let router = router.layer(from_fn_with_state(self.rules.clone(), comes_from_here));
+        // Outermost, because refusals and preflight responses need the headers, too.
+        router.layer(map_response(response_headers::complete))
     }
 }
 

@@ -28,6 +28,7 @@ mod path;
 mod query;
 mod refusal;
 mod relay;
+mod response_headers;
 
 pub use api::{router, router_with_sockets};
 pub use connection::{ConnectionLimits, serve};

@@ -3,10 +3,7 @@
 use axum::{
     Json,
     extract::rejection::{BytesRejection, JsonRejection, QueryRejection, RawPathParamsRejection},
-    http::{
-        HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, WWW_AUTHENTICATE},
-    },
+    http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE},
     response::{IntoResponse, Response},
 };
 use everturn_orchestrator::{Error, Fault};
@@ -100,10 +97,8 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let error = shortened(self.why);
         let mut response = (self.status, Json(ErrorBody { error })).into_response();
-        let headers = response.headers_mut();
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if self.status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }

@@ -2,10 +2,7 @@
 
 use axum::{
     extract::State,
-    http::{
-        HeaderMap, HeaderName, HeaderValue,
-        header::{CACHE_CONTROL, CONTENT_TYPE},
-    },
+    http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
 };
 use everturn_orchestrator::{Cursor, Error, StartTurn};
@@ -45,7 +42,7 @@ pub(crate) async fn send(
     let started = api.orchestrator.start(start(request, key).trace(trace)).await?;
     let id = started.conversation_id;
     let subscription = api.orchestrator.subscribe(&id, Some(started.from), extensions).await?;
-    let headers = [(CONTENT_TYPE, "application/x-ndjson"), (CACHE_CONTROL, "no-store"), UNBUFFERED];
+    let headers = [(CONTENT_TYPE, "application/x-ndjson"), UNBUFFERED];
     let mut response = (headers, relay::body(subscription, Format::Ndjson, place)).into_response();
     if let Ok(id) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(CONVERSATION_ID, id);
@@ -119,7 +116,7 @@ pub(crate) async fn events(
     let cursor = cursor(&parameters, &headers)?;
     let place = api.stream_place()?;
     let subscription = api.orchestrator.subscribe(&id, cursor, extensions).await?;
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store"), UNBUFFERED];
+    let headers = [(CONTENT_TYPE, "text/event-stream"), UNBUFFERED];
     let format = Format::Sse { heartbeat: api.limits.heartbeat };
     Ok((headers, relay::body(subscription, format, place)).into_response())
 }

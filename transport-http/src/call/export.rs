@@ -5,7 +5,7 @@ use axum::{
     extract::State,
     http::{
         HeaderValue,
-        header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE},
+        header::{CONTENT_DISPOSITION, CONTENT_TYPE},
     },
     response::Response,
 };
@@ -38,7 +38,6 @@ pub(crate) async fn export(
     let mut response = Response::new(Body::from_stream(export::pieces(export, format, place)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.extend(HeaderValue::try_from(name).ok().map(|name| (CONTENT_DISPOSITION, name)));
     Ok(response)
 }

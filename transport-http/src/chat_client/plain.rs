@@ -1,10 +1,7 @@
 //! Errors as plain text, which these clients show to users.
 
 use axum::{
-    http::{
-        HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, WWW_AUTHENTICATE},
-    },
+    http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE},
     response::{IntoResponse, Response},
 };
 
@@ -25,10 +22,8 @@ impl IntoResponse for Plain {
     fn into_response(self) -> Response {
         let Self(status, why) = self;
         let mut response = (status, why).into_response();
-        let headers = response.headers_mut();
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }

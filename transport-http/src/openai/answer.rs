@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     body::Body,
-    http::header::{CACHE_CONTROL, CONTENT_TYPE},
+    http::header::CONTENT_TYPE,
     response::{IntoResponse as _, Response},
 };
 use bytes::Bytes;
@@ -52,7 +52,7 @@ impl Answer {
         if let Some(why) = self.chunks.failure().filter(|_| !self.chunks.has_begun()) {
             return Err(why.clone());
         }
-        let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), UNBUFFERED];
+        let headers = [(CONTENT_TYPE, "text/event-stream"), UNBUFFERED];
         let state = (Some(first), self);
         let body = stream::unfold(state, async |(first, mut answer)| match first {
             Some(first) => Some((Ok(Bytes::from(first)), (None, answer))),

@@ -2,10 +2,7 @@
 
 use axum::{
     Json,
-    http::{
-        HeaderName, HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, WWW_AUTHENTICATE},
-    },
+    http::{HeaderName, HeaderValue, StatusCode, header::WWW_AUTHENTICATE},
     response::{IntoResponse as _, Response},
 };
 use everturn_dialect::openai::Refusal;
@@ -21,7 +18,6 @@ pub(super) fn response(why: &Refusal) -> Response {
     let status = StatusCode::from_u16(why.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(why.body())).into_response();
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

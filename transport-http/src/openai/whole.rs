@@ -1,7 +1,7 @@
 //! An answer in one piece.
 
 use axum::{
-    http::header::{CACHE_CONTROL, CONTENT_TYPE},
+    http::header::CONTENT_TYPE,
     response::{IntoResponse as _, Response},
 };
 use everturn_dialect::openai::{Completion, Refusal};
@@ -28,6 +28,5 @@ pub(super) async fn answer(
         }
     }
     leaving.is_served();
-    let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")];
-    Ok((headers, completion.body()?).into_response())
+    Ok(([(CONTENT_TYPE, "application/json")], completion.body()?).into_response())
 }

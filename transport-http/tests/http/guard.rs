@@ -139,6 +139,45 @@ async fn pages_of_other_sites_get_nothing() {
 }
 
 #[tokio::test]
+async fn nothing_is_stored_sniffed_or_loaded_by_other_sites() {
+    let world = world(|access| {
+        access.origins = vec!["https://friend.example".to_owned()];
+        access.token = Some(TOKEN.to_owned());
+    })
+    .await;
+    let (token, friend) = (format!("Bearer {TOKEN}"), ("origin", "https://friend.example"));
+    let known = ("authorization", token.as_str());
+    let preflight = [friend, ("access-control-request-method", "POST")];
+    for (method, path, headers, status) in [
+        ("GET", "/models", &[known, friend][..], 200),
+        ("GET", "/conversations", &[known], 200),
+        ("GET", "/openapi.json", &[known], 200),
+        ("GET", "/health", &[], 200),
+        ("GET", "/nowhere", &[known], 404),
+        ("GET", "/chat", &[known], 405),
+        ("GET", "/v1/models", &[known], 200),
+        ("POST", "/v1/chat/completions", &[known], 415),
+        ("POST", "/api/chat", &[known], 415),
+        ("GET", "/models", &[], 401),
+        ("GET", "/models", &[known, ("origin", "https://evil.example")], 403),
+        ("OPTIONS", "/chat", &preflight, 200),
+    ] {
+        let answer = ask(&world, method, path, headers).await;
+        assert_eq!(answer.status, status, "{method} {path}");
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("cache-control", "no-store"),
+        ] {
+            let found: Vec<_> = answer.headers.get_all(name).iter().collect();
+            assert_eq!(found, [value], "{method} {path}");
+        }
+        let is_friend = headers.contains(&friend);
+        assert_eq!(answer.headers.contains_key("access-control-allow-origin"), is_friend, "{method} {path}");
+    }
+}
+
+#[tokio::test]
 async fn every_origin_that_is_named_must_be_allowed() {
     let world = world(|access| access.origins = vec!["https://friend.example".to_owned()]).await;
     let (friend, evil) = (("origin", "https://friend.example"), ("origin", "https://evil.example"));
