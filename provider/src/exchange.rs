@@ -21,6 +21,7 @@ use crate::{
     bulk::{MOST_VALUES, is_bulky},
     endpoint::{Endpoint, Head},
     http::{BODY_LIMIT, ConnectionError, Notice, Request, Response, Sending, Watch},
+    surrogate::Surrogates,
 };
 
 /// Maximum number of yields to other tasks, both before the text of a burst is yielded, and at the end of an answer
@@ -110,6 +111,7 @@ struct Call<R> {
 pub(crate) struct Body<R> {
     reader: R,
     decoder: SseDecoder,
+    surrogates: Surrogates,
     head: Head,
     /// The start of the body until its first event. A body without events may be an error in plain JSON.
     opening: Option<Vec<u8>>,
@@ -288,6 +290,7 @@ impl<R: Reader> Body<R> {
         Self {
             reader,
             decoder: SseDecoder::new(event_limit),
+            surrogates: Surrogates::default(),
             head: Head::default(),
             opening: Some(Vec::new()),
         }
@@ -311,8 +314,9 @@ impl<R: Reader> Body<R> {
         loop {
             match self.decoder.next(&mut rest) {
                 Ok(None) => return Ok(Reading::More),
-                Ok(Some(event)) => {
+                Ok(Some(mut event)) => {
                     self.opening = None;
+                    event.data = self.surrogates.join(event.data);
                     if is_bulky(&event.data) {
                         return Err(Flaw::Excess(format!(
                             "an event of the stream has more than {MOST_VALUES} JSON values"

@@ -23,6 +23,7 @@ mod responses;
 mod scripted;
 mod secret;
 mod sse;
+mod surrogate;
 
 #[cfg(any(test, feature = "replay"))]
 pub use exchange::replay::{Dialect, Ending, replay};

@@ -23,6 +23,7 @@ macro_rules! conformance {
                 other_framings,
                 data_on_several_lines,
                 comments_and_fields_nobody_asked_for,
+                a_character_that_is_split_over_two_events,
                 a_large_event,
                 text_that_arrives_together_is_told_together,
                 an_event_over_the_limit,

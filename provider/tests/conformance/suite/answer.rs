@@ -57,6 +57,15 @@ pub(crate) async fn comments_and_fields_nobody_asked_for<D: Dialect>() {
     assert_eq!(answered::<D>(unlabelled).await, sample.facts, "without a content type");
 }
 
+pub(crate) async fn a_character_that_is_split_over_two_events<D: Dialect>() {
+    let sample = D::sample();
+    let halves = [D::text("a<first>"), D::text("<second>b")]
+        .map(|part| part.replace("<first>", "\\ud83d").replace("<second>", "\\ude00"));
+    let facts = answered::<D>(Reply::sse(halves.into_iter().chain(sample.parts))).await;
+    let expected = letters(vec![StreamEvent::Text("a\u{1F600}b".into())]);
+    assert_eq!(facts, [expected, sample.facts].concat());
+}
+
 pub(crate) async fn a_large_event<D: Dialect>() {
     let large = "0123456789abcdef".repeat(8 << 16);
     let sample = D::sample();
