@@ -551,6 +551,8 @@ export interface ConversationState {
   approvals?: Array<ApprovalRequest>;
   /** Whether failures are retried automatically. */
   autoRetry?: boolean;
+  /** The queued messages, oldest first; absent if there are none. */
+  queue?: Array<QueuedMessage>;
   /** The retry in progress, if any. */
   retry?: RetryState;
   /** The `seq` of the running turn's first chunk. Chunks from here on are also in a replay of the turn's events. */

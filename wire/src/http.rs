@@ -109,6 +109,9 @@ pub struct ConversationState {
     /// The tool calls that wait for a person's approval; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<Vec<ApprovalRequest>>,
+    /// The queued messages, oldest first; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Vec<QueuedMessage>>,
 }
 
 /// Metrics of one turn.

@@ -104,6 +104,7 @@ impl Orchestrator {
             auto_retry: Some(auto_retry),
             turn_seq: turn.as_ref().map(|turn| turn.first_seq),
             approvals: turn.as_ref().map(|turn| turn.approvals.to_vec()).filter(|asked| !asked.is_empty()),
+            queue: turn.as_ref().map(|_| state.live.queue.clone()).filter(|queue| !queue.is_empty()),
             retry: turn.and_then(|turn| turn.retry),
         })
     }

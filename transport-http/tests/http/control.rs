@@ -118,6 +118,7 @@ async fn messages_are_queued_and_taken_back() {
     for (cancelled, left) in [(true, json!([two])), (false, json!([two]))] {
         let answer = delete(world.address, "/conversations/c/queue/m1").await.json().await;
         assert_eq!(answer, json!({ "conversationId": "c", "cancelled": cancelled, "queue": left }));
+        assert_eq!(status(&world).await["queue"], left, "what a page that was opened later reads");
     }
     world.clock.advance(Duration::from_secs(5));
     world.call().await.answer("Hello");
@@ -127,6 +128,7 @@ async fn messages_are_queued_and_taken_back() {
     let mut rest = get(world.address, "/conversations/c/events").await;
     call.answer("Sure");
     while !rest.event().await.1.contains("turn-sealed") {}
+    assert_eq!(status(&world).await["queue"], json!(null));
     // No turn is running, so it starts at once.
     let third = post(world.address, queue, json!({ "text": "three" })).await.json().await;
     assert_eq!(third, json!({ "conversationId": "c", "startedTurn": true, "queue": [] }));

@@ -136,6 +136,7 @@ fn states() -> [ConversationState; 2] {
         turn_seq: None,
         retry: None,
         approvals: None,
+        queue: None,
     };
     let waiting = ConversationState {
         is_active: true,
@@ -144,6 +145,7 @@ fn states() -> [ConversationState; 2] {
         turn_seq: Some(7),
         retry: Some(retries()[0].clone()),
         approvals: Some(approval::requests().to_vec()),
+        queue: Some(vec![QueuedMessage { message_id: "m1".into(), text: "faster".into() }]),
         ..idle.clone()
     };
     [idle, waiting]
