@@ -3,16 +3,25 @@
 use std::{
     ffi::OsString,
     fs::{File, OpenOptions, TryLockError},
+    io, mem,
     path::{Path, PathBuf},
 };
 
 use crate::OpenError;
 
 /// An exclusive lock on a database, released when dropped or when the process ends, however it ends.
+///
+/// It is on the lock file, which is there before the database, and on Linux also on the database itself, which may have several
+/// names (hard links). Elsewhere that lock would conflict with SQLite's own.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
+    /// Open as long as SQLite uses the file: closing any descriptor of it would give up SQLite's locks.
+    database: File,
 }
+
+/// Whether the lock of a whole file is independent of SQLite's locks of parts of it.
+const LOCKS_DATABASE: bool = cfg!(target_os = "linux");
 
 impl Lock {
     /// Takes the lock `<path>.lock`, and creates the database's file if there is none, accessible only to its owner.
@@ -20,13 +29,25 @@ impl Lock {
         let lock = beside(path, ".lock");
         let place = |path: &Path, cause| OpenError::Place { path: path.to_owned(), cause };
         let file = private().open(&lock).map_err(|error| place(&lock, error))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse { path: path.to_owned(), lock }),
-            Err(TryLockError::Error(error)) => return Err(place(&lock, error)),
+        if !lock_file(&file).map_err(|error| place(&lock, error))? {
+            return Err(OpenError::InUse { path: path.to_owned(), lock });
         }
-        private().open(path).map_err(|error| place(path, error))?;
-        Ok(Self { file })
+        let database = private().open(path).map_err(|error| place(path, error))?;
+        if LOCKS_DATABASE && !lock_file(&database).map_err(|error| place(path, error))? {
+            // Not closed, in case this process has it open under its other name.
+            mem::forget(database);
+            return Err(OpenError::InUse { path: path.to_owned(), lock: path.to_owned() });
+        }
+        Ok(Self { file, database })
+    }
+}
+
+/// Locks a file. Returns whether nobody else holds its lock.
+fn lock_file(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -34,6 +55,7 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Closing the file is not enough: a child process that is being started holds it, too, until it executes its
         // own program. If unlocking fails, closing the file usually suffices.
+        let _ = self.database.unlock();
         let _ = self.file.unlock();
     }
 }

@@ -21,12 +21,20 @@ fn opening_twice_is_refused_whichever_way_the_file_is_named() {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         names.push(link);
     }
-    for name in names {
-        let refusal = SqliteJournal::open(&name).unwrap_err();
+    #[cfg(target_os = "linux")]
+    {
+        let other = directory.path().join("other.db");
+        fs::hard_link(&path, &other).unwrap();
+        names.push(other);
+    }
+    for name in &names {
+        let refusal = SqliteJournal::open(name).unwrap_err();
         assert!(matches!(refusal, OpenError::InUse { .. }), "{}: {refusal}", name.display());
     }
     drop(journal);
-    SqliteJournal::open(&path).unwrap();
+    for name in names {
+        SqliteJournal::open(name).unwrap();
+    }
 }
 
 #[test]
