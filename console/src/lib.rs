@@ -4,9 +4,11 @@
 
 mod hidden;
 mod interrupt;
+mod nearest;
 pub mod printer;
 pub mod visible;
 pub mod wording;
 
 pub use hidden::Hidden;
 pub use interrupt::Interrupt;
+pub use nearest::nearest;

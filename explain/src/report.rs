@@ -75,6 +75,7 @@ impl Report<'_> {
                 format!("yes, after {}; the provider asked for at least {asked}", wording::span(*first))
             }
             (Some(first), None) => format!("yes, after {}", wording::span(*first)),
+            (None, _) if !self.plan.enabled => "no: retries are switched off in the configuration".to_owned(),
             (None, _) if failure.retryable => match &self.forecast.end {
                 Some(end) => format!("no: {end}"),
                 None => "no: the schedule has no retries".to_owned(),

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail};
 use everturn_console::printer::{self, Printer};
 use everturn_diagnosis::redact;
-use everturn_kernel::{Handover, Schedule, Settings, Target, Walls};
+use everturn_kernel::{Handover, NoRetry, Schedule, Settings, Target, Walls};
 use everturn_orchestrator::{Clock as _, SystemClock};
 
 use crate::{args::Explain, case::Case, forecast::Forecast, report::Report, row, verdict::Verdict};
@@ -22,6 +22,8 @@ const LONGEST_ERROR: usize = 4096;
 
 /// The configured retry behaviour.
 pub struct Plan {
+    /// Whether failures are retried.
+    pub enabled: bool,
     /// The schedule, without jitter.
     pub schedule: Arc<dyn Schedule + Send + Sync>,
     /// The schedule's name.
@@ -72,6 +74,9 @@ pub fn run(args: &Explain, plan: impl FnOnce(Option<&str>) -> Result<Plan>) -> R
     }
     if plan.parks {
         schedule = Arc::new(Walls(schedule));
+    }
+    if !plan.enabled {
+        schedule = Arc::new(NoRetry);
     }
     settings.targets = std::mem::take(&mut plan.targets);
     let first = settings.targets.first().map(|target| target.name.clone());

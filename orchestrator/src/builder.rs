@@ -5,7 +5,7 @@ mod build;
 use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Provider, Schedule, Settings};
-use everturn_wire::RequiredReport;
+use everturn_wire::{RequiredReport, RetrySettings};
 
 use crate::{
     Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy, Reviewer,
@@ -31,6 +31,8 @@ pub struct Builder {
     tools: Vec<Arc<dyn Tool>>,
     tool_sources: Vec<Arc<dyn ToolSource>>,
     schedule: Arc<dyn Schedule + Send + Sync>,
+    /// Whether failures are retried, and the fallback chains, if no retry settings say otherwise.
+    retry: RetrySettings,
     journal: Arc<dyn Journal>,
     state: Option<Arc<dyn StateStore>>,
     observer: Option<Arc<dyn Observer>>,
@@ -78,6 +80,7 @@ impl Builder {
             tools: Vec::new(),
             tool_sources: Vec::new(),
             schedule: Arc::new(Patient),
+            retry: RetrySettings::default(),
             journal: Arc::new(MemoryJournal::new()),
             state: None,
             observer: None,
@@ -280,6 +283,26 @@ impl Builder {
     #[must_use]
     pub fn schedule(mut self, schedule: impl Schedule + Send + Sync + 'static) -> Self {
         self.schedule = Arc::new(schedule);
+        self
+    }
+
+    /// Sets whether failures are retried automatically. Retry settings override it. Default: `true`.
+    #[must_use]
+    pub fn auto_retry(mut self, enabled: bool) -> Self {
+        self.retry.enabled = Some(enabled);
+        self
+    }
+
+    /// Sets the models or routes to ask, in order, instead of a model or route that fails; all are given by their ids. An
+    /// unknown one counts as permanently failed. Retry settings that set fallback chains replace all of them.
+    #[must_use]
+    pub fn fallback_chain<T: Into<String>>(
+        mut self,
+        of: impl Into<String>,
+        chain: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let chains = &mut self.retry.fallback_chains.get_or_insert_default().0;
+        chains.insert(of.into(), chain.into_iter().map(Into::into).collect());
         self
     }
 

@@ -30,12 +30,14 @@ pub(crate) struct Switch {
     pub(crate) message: Option<bool>,
     pub(crate) conversation: Arc<Layer>,
     pub(crate) global: Arc<Layer>,
+    /// Applies if no scope decides.
+    pub(crate) configured: bool,
 }
 
 impl Switch {
     pub(crate) fn is_on(&self) -> bool {
         let set = |layer: &Layer| layer.get().and_then(|settings| settings.enabled);
         let set = self.message.or_else(|| set(&self.conversation)).or_else(|| set(&self.global));
-        set.unwrap_or(true)
+        set.unwrap_or(self.configured)
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Base<'a> {
     pub(crate) configured: &'a Arc<Configured>,
     /// What happens after content, for every route.
     pub(crate) after_content: AfterContent,
+    /// What else is configured for all turns.
+    pub(crate) usual: &'a RetrySettings,
 }
 
 /// What a turn begins with.
@@ -59,6 +61,8 @@ impl Set<'_> {
         let weakest = RetrySettings {
             after_content: Some(made::word_of(base.after_content)),
             quota,
+            enabled: base.usual.enabled,
+            fallback_chains: base.usual.fallback_chains.clone(),
             ..if base.is_own { RetrySettings::default() } else { configured.clone() }
         };
         let of = |set: Option<&RetrySettings>| set.cloned().unwrap_or_default();
@@ -71,13 +75,6 @@ impl Set<'_> {
             configured: &weakest,
         })
     }
-}
-
-/// The fallback chain of this model or route, from the strongest scope that sets chains.
-pub(crate) fn chain_of(set: Set<'_>, id: &str) -> Vec<String> {
-    let scopes = [set.message, set.conversation, set.global];
-    let chains = scopes.into_iter().flatten().find_map(|settings| settings.fallback_chains.as_ref());
-    chains.and_then(|chains| chains.0.get(id)).cloned().unwrap_or_default()
 }
 
 /// Builds [`Begun`] values; caches the latest ones so that turns share them.

@@ -34,7 +34,10 @@ pub(crate) fn orchestrator(
     if let Some(report) = &config.final_report {
         builder = builder.final_report(report.clone());
     }
-    builder = builder.schedule(config.retry.schedule.made());
+    builder = builder.schedule(config.retry.schedule.made()).auto_retry(config.retry.enabled);
+    for (of, chain) in &config.fallback_chains.0 {
+        builder = builder.fallback_chain(of, chain);
+    }
     if config.retry.parks {
         builder = builder.sit_out_usage_limits();
     }

@@ -3,6 +3,7 @@
 mod cluster;
 mod compaction;
 mod environment;
+mod fallback;
 mod file;
 mod key;
 mod mcp;
@@ -26,7 +27,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use everturn_kernel::{AfterContent, Settings, Target};
 use everturn_mcp::ServerConfig;
-use everturn_wire::RequiredReport;
+use everturn_wire::{FallbackChains, RequiredReport};
 
 pub(crate) use cluster::Cluster;
 pub(crate) use compaction::Compaction;
@@ -93,6 +94,7 @@ pub(crate) struct Config {
     /// Files with secrets: keys, and the configuration if it contains any.
     pub(crate) secret_files: Vec<PathBuf>,
     pub(crate) retry: Retry,
+    pub(crate) fallback_chains: FallbackChains,
     pub(crate) keep: Keep,
     /// How long ephemeral conversations are kept after their last turn.
     pub(crate) keep_ephemeral: Duration,
@@ -150,6 +152,14 @@ impl Config {
         let known = known(&providers, &file.providers);
         let (routes, lacking) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
         off.extend(lacking);
+        let names = fallback::Names {
+            models: &known,
+            routes: &routes,
+            all_routes: file.routes.iter().map(|route| route.name.get_ref().as_str()).collect(),
+        };
+        let (fallback_chains, lacking) =
+            fallback::resolve(&file.retry.fallback_chains, &names, &file.source)?;
+        off.extend(lacking);
         let check = |name: &str, asked: &str| askable(name, asked, &known, &routes, &off);
         file.default_model.as_deref().map_or(Ok(()), |model| check("default_model", model))?;
         permissions.review.as_ref().map_or(Ok(()), |review| check("[tools.review] model", &review.model))?;
@@ -183,6 +193,7 @@ impl Config {
             default_model: file.default_model,
             secret_files,
             retry,
+            fallback_chains,
             keep: Keep::resolve(&file.retention),
             keep_ephemeral: retention::ephemeral(&file.retention),
             settings,

@@ -18,6 +18,7 @@ pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<
             None => (Config::retry(&args.flags(), environment)?, Vec::new()),
         };
         Ok(Plan {
+            enabled: retry.enabled,
             schedule: retry.schedule.exact().made(),
             name: retry.schedule.name(),
             jitter: retry.schedule.jitter(),

@@ -64,7 +64,7 @@ impl Builder {
         });
         let observers = Observers::new(self.observer);
         let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
-        let retry = Arc::new(RetryScopes::new(store.clone()));
+        let retry = Arc::new(RetryScopes::new(store.clone(), self.retry));
         let grants = GrantStore::new(store.clone());
         let permissions = Permissions { grants, ..self.permissions };
         let peers = self.cluster.map(|cluster| Arc::new(Peers::new(cluster)));

@@ -13,8 +13,8 @@ use everturn_wire::{
 
 use super::Orchestrator;
 use crate::{
-    Cursor, Error, Head, ListCursor, Page, Subscription, Take, Window, attempt::Attempts, layer::Switch,
-    session, subscription::Source,
+    Cursor, Error, Head, ListCursor, Page, Subscription, Take, Window, attempt::Attempts, session,
+    subscription::Source,
 };
 
 impl Orchestrator {
@@ -93,8 +93,7 @@ impl Orchestrator {
     /// When the conversation does not exist.
     pub async fn status(&self, id: &ConversationId) -> Result<ConversationState, Error> {
         let conversation = self.registry.get(id).await?;
-        let (retry, global) = (conversation.retry.clone(), self.ports.retry.global.clone());
-        let auto_retry = Switch { message: None, conversation: retry, global }.is_on();
+        let auto_retry = self.ports.retry.switch(None, &conversation.retry).is_on();
         let state = conversation.state();
         let turn = state.live.running.clone();
         Ok(ConversationState {

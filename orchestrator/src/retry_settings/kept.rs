@@ -25,6 +25,8 @@ const PLACES: usize = 64;
 /// The settings of all scopes.
 pub(crate) struct RetryScopes {
     pub(crate) global: Arc<Layer>,
+    /// What applies if no scope sets it: whether failures are retried, and the fallback chains.
+    pub(crate) configured: RetrySettings,
     /// Announces every change.
     pub(crate) changes: RetryChanges,
     maker: Maker,
@@ -46,9 +48,10 @@ struct Saved {
 
 impl RetryScopes {
     /// Creates the scopes without any settings; changes are saved in `store`.
-    pub(crate) fn new(store: Arc<dyn StateStore>) -> Self {
+    pub(crate) fn new(store: Arc<dyn StateStore>, configured: RetrySettings) -> Self {
         Self {
             global: Arc::default(),
+            configured,
             changes: RetryChanges::default(),
             maker: Maker::default(),
             store,
@@ -150,9 +153,18 @@ impl RetryScopes {
         self.maker.begin(base, set)
     }
 
-    /// Whether a turn retries automatically: set by its message, else by its conversation, else globally.
+    /// Whether a turn retries automatically: set by its message, else by its conversation, else globally, else in the
+    /// configuration.
     pub(crate) fn switch(&self, message: Option<bool>, conversation: &Arc<Layer>) -> Switch {
-        Switch { message, conversation: conversation.clone(), global: self.global.clone() }
+        let configured = self.configured.enabled.unwrap_or(true);
+        Switch { message, conversation: conversation.clone(), global: self.global.clone(), configured }
+    }
+
+    /// The fallback chain of this model or route, from the strongest scope that sets chains.
+    pub(crate) fn chain_of(&self, set: Set<'_>, id: &str) -> Vec<String> {
+        let scopes = [set.message, set.conversation, set.global, Some(&self.configured)];
+        let chains = scopes.into_iter().flatten().find_map(|settings| settings.fallback_chains.as_ref());
+        chains.and_then(|chains| chains.0.get(id)).cloned().unwrap_or_default()
     }
 
     /// Changes the global document. Other nodes may change it at the same time.

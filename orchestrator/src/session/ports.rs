@@ -15,7 +15,7 @@ use crate::{
     model::{Choice, Models},
     permission::Permissions,
     report::RequiredReports,
-    retry_settings::{Base, RetryScopes, Set, chain_of},
+    retry_settings::{Base, RetryScopes, Set},
     reviewer::Reviewer,
     route::{Route, on_route},
     schedule::Informed,
@@ -79,7 +79,7 @@ impl Ports {
     pub(crate) fn with_chain(&self, choice: Choice, set: Set<'_>) -> Choice {
         // The bare model or route, as the previous turn may have had another chain.
         let choice = self.models.choose(Some(choice.id()), None).unwrap_or(choice);
-        let chain = chain_of(set, choice.id());
+        let chain = self.retry.chain_of(set, choice.id());
         if chain.is_empty() {
             return choice;
         }
@@ -105,6 +105,7 @@ impl Ports {
                 schedule: &route.schedule,
                 configured: &route.configured,
                 after_content: self.settings.after_content,
+                usual: &self.retry.configured,
             },
             None => self.plain_base(),
         }
@@ -118,6 +119,7 @@ impl Ports {
             schedule: &self.schedule,
             configured: &self.configured,
             after_content: self.settings.after_content,
+            usual: &self.retry.configured,
         }
     }
 

@@ -82,6 +82,39 @@ async fn the_chain_of_the_strongest_scope_is_followed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_configured_chain_applies_until_a_scope_sets_chains() {
+    let world = World::of(models(&[busy(), says("b"), says("c")]).fallback_chain("a/m", ["b/m"]));
+    assert_eq!(answered(&say(&world, to("c1")).await), "b after 0 waits");
+    let state = world.orchestrator.retry_settings(None).await.unwrap();
+    assert_eq!(state.set.fallback_chains, None);
+    assert_eq!(state.effective.fallback_chains.unwrap().0["a/m"], ["b/m"]);
+    set(&world, None, json!({ "fallbackChains": { "a/m": ["c/m"] } })).await.unwrap();
+    assert_eq!(answered(&say(&world, to("c1")).await), "c after 0 waits");
+    set(&world, None, json!({ "fallbackChains": {} })).await.unwrap();
+    assert_eq!(answered(&say(&world, to("c1")).await), "nobody after 21 waits");
+    set(&world, None, json!({ "fallbackChains": null })).await.unwrap();
+    assert_eq!(answered(&say(&world, to("c1")).await), "b after 0 waits");
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_that_are_off_in_the_configuration_can_be_turned_on() {
+    let configured = || models(&[busy(), says("b")]).fallback_chain("a/m", ["b/m"]).auto_retry(false);
+    let world = World::of(configured());
+    assert_eq!(answered(&say(&world, to("c1")).await), "nobody after 0 waits");
+    let id = ConversationId::from("c1");
+    let state = world.orchestrator.retry_settings(Some(&id)).await.unwrap();
+    assert_eq!((state.set.enabled, state.effective.enabled), (None, Some(false)));
+    assert_eq!(world.orchestrator.status(&id).await.unwrap().auto_retry, Some(false));
+    let own = serde_json::from_value(json!({ "enabled": true })).unwrap();
+    assert_eq!(answered(&say(&world, to("c1").retry(own)).await), "b after 0 waits");
+    set(&world, None, json!({ "enabled": true })).await.unwrap();
+    assert_eq!(answered(&say(&world, to("c1")).await), "b after 0 waits");
+    assert_eq!(world.orchestrator.status(&id).await.unwrap().auto_retry, Some(true));
+    set(&world, None, json!({ "enabled": null })).await.unwrap();
+    assert_eq!(world.orchestrator.status(&id).await.unwrap().auto_retry, Some(false));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_cannot_be_followed_is_refused() {
     let world = World::of(models(&[busy(), says("b")]).route("r", ["a/m"], everturn_orchestrator::Patient));
     for (chains, why) in [

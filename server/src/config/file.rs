@@ -122,6 +122,7 @@ pub(super) struct TelemetryTable {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct RetryTable {
+    pub(super) enabled: Option<bool>,
     pub(super) schedule: ScheduleName,
     pub(super) base_ms: Option<u64>,
     pub(super) max_delay_ms: Option<u64>,
@@ -133,7 +134,12 @@ pub(super) struct RetryTable {
     pub(super) max_wait_ms: Option<u64>,
     pub(super) after_content: AfterContentName,
     pub(super) quota: QuotaName,
+    /// By model or route, by the clients' name for it.
+    pub(super) fallback_chains: BTreeMap<String, Spanned<Chain>>,
 }
+
+/// Models or routes to ask in place of one that fails, in order.
+pub(super) type Chain = Vec<Spanned<String>>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -404,9 +410,18 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
             let key = key.map_or_else(|| "this".to_owned(), |key| format!("`{key}`"));
             format!("{key} must be {}", plain(expected))
         }
-        _ => message.to_owned(),
+        _ => match meant(message) {
+            Some(meant) => format!("{message}: did you mean `{meant}`?"),
+            None => message.to_owned(),
+        },
     };
     format!("{}: {problem}", place.unwrap_or_default())
+}
+
+/// Returns the key that was probably meant instead of an unknown one.
+fn meant(message: &str) -> Option<&str> {
+    let (unknown, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    everturn_console::nearest(unknown, known.split('`').skip(1).step_by(2))
 }
 
 /// Describes the expected value without the names of Rust types.
@@ -432,6 +447,8 @@ mod tests {
     fn a_problem_names_its_line_and_key() {
         let cases = [
             ("\n[server]\nport = 1", ":3: unknown field `port`, expected one of"),
+            ("[retry]\nenable = false", "`fallback_chains`: did you mean `enabled`?"),
+            ("[retry]\nenabled = \"no\"", ":2: `enabled` must be a boolean"),
             (
                 "[retry]\nschedule = \"soon\"",
                 ":2: `schedule` must be one of `patient`, `exponential`, `interactive`, `cycling`",

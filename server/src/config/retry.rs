@@ -11,6 +11,8 @@ use super::file::{AfterContentName, QuotaName, RetryTable, RevertName, ScheduleN
 /// Retry settings.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Retry {
+    /// Whether failures are retried.
+    pub(crate) enabled: bool,
     pub(crate) schedule: Schedule,
     /// Maximum sum of the waits of one step, in milliseconds.
     pub(crate) max_wait_ms: u64,
@@ -143,6 +145,7 @@ impl Retry {
         };
         let longest = u64::try_from(Patient::BUDGET.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
+            enabled: table.enabled.unwrap_or(true),
             schedule: Schedule::resolve("[retry]", table.schedule, &figures)?,
             max_wait_ms: table.max_wait_ms.unwrap_or(longest),
             rewinds: table.after_content == AfterContentName::Rewind,

@@ -1,5 +1,6 @@
 mod cluster;
 mod compaction;
+mod fallback;
 mod mcp;
 mod postgres;
 mod provider;
@@ -76,7 +77,13 @@ fn the_default_is_the_demo_on_loopback() {
     assert!(config.token.is_none() && config.providers.is_empty());
     assert_eq!(
         config.retry,
-        Retry { schedule: Schedule::Patient, max_wait_ms: 28_800_000, rewinds: false, parks: false }
+        Retry {
+            enabled: true,
+            schedule: Schedule::Patient,
+            max_wait_ms: 28_800_000,
+            rewinds: false,
+            parks: false
+        }
     );
     assert_eq!((config.settings.max_steps, config.usual_max_steps), (None, Some(200)));
 }

@@ -85,3 +85,32 @@ async fn a_route_without_a_schedule_obeys_the_global_settings() {
     set(&server, "/retry", json!({ "preset": "exponential", "baseDelayMs": 1, "jitter": 0 })).await;
     assert_eq!(wait(&server, "c1").await, 1);
 }
+
+#[tokio::test]
+async fn the_file_switches_retries_off_and_names_fallbacks() {
+    let busy = Loopback::with(|_: &Request| fault::overloaded()).await;
+    let spare = Loopback::with(|_: &Request| chat::text(["Hello"]).reply()).await;
+    let provider = |name: &str, provider: &Loopback| {
+        format!(
+            "[[provider]]\nname = \"{name}\"\nbase_url = \"{}/v1\"\nmodels = [\"m\"]\n",
+            provider.base_url()
+        )
+    };
+    let home = Home::with(&format!(
+        "[retry]\nenabled = false\n[retry.fallback_chains]\n\"busy/m\" = [\"spare/m\"]\n{}{}",
+        provider("busy", &busy),
+        provider("spare", &spare)
+    ));
+    let server = home.serve().await;
+    let effective = read(&server, "/retry").await["effective"].clone();
+    assert_eq!(effective["enabled"], false);
+    assert_eq!(effective["fallbackChains"], json!({ "busy/m": ["spare/m"] }));
+    let message = json!({ "conversationId": "c1", "message": "hi" });
+    let failed = post(&server, "/chat", &message).await.text().await;
+    assert!(failed.contains("\"reason\":\"error\"") && !failed.contains("provider-retry"), "{failed}");
+    assert_eq!((busy.counts().requests, spare.counts().requests), (1, 0));
+    set(&server, "/retry", json!({ "enabled": true })).await;
+    let answered = post(&server, "/chat", &message).await.text().await;
+    assert!(answered.contains("Hello"), "{answered}");
+    assert_eq!(spare.counts().requests, 1, "by the chain of the file");
+}
