@@ -27,6 +27,8 @@ pub struct Ledger {
     pub walls: u32,
     /// Sum of the waits for usage limits, in milliseconds.
     pub walled_ms: u64,
+    /// Number of internal failures, such as a panic of a provider, that were answered with a retry.
+    pub faults: u32,
     /// The target that is being asked, as an index into the turn's targets.
     pub target: usize,
     /// Failures of the step that were answered with a retry, oldest first; at most the last 64. Empty if the turn has
@@ -103,6 +105,7 @@ impl Ledger {
             waited_ms: self.waited_ms,
             walls: self.walls,
             walled_ms: self.walled_ms,
+            faults: self.faults,
             out: self.out.clone(),
             compacted: self.compacted,
             ..Self::new(target)

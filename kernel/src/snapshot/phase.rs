@@ -85,6 +85,8 @@ pub(super) struct RouteRecord {
     walls: u32,
     #[serde(skip_serializing_if = "is_zero")]
     walled_ms: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    faults: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     summarizing: Option<Box<SummarizingRecord>>,
     #[serde(skip_serializing_if = "is_zero")]
@@ -203,7 +205,7 @@ impl From<&Phase> for PhaseRecord {
 
 /// Returns the ledger of a step, without its counts, for the target with this index.
 fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: RouteRecord) -> Ledger {
-    let RouteRecord { failures, cycle_start, out, walls, walled_ms, summarizing, compacted } = route;
+    let RouteRecord { failures, cycle_start, out, walls, walled_ms, faults, summarizing, compacted } = route;
     let failures = failures.into_iter().map(Into::into).collect();
     let last = last.map(Into::into);
     let summarizing = summarizing.map(|record| {
@@ -221,6 +223,7 @@ fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: RouteRecord) -> 
         out,
         walls,
         walled_ms,
+        faults,
         last,
         summarizing,
         compacted,
@@ -236,6 +239,7 @@ impl RouteRecord {
             out: ledger.out.clone(),
             walls: ledger.walls,
             walled_ms: ledger.walled_ms,
+            faults: ledger.faults,
             summarizing: ledger.summarizing.as_deref().cloned().map(Into::into),
             compacted: match ledger.compacted {
                 Compacted::No => CompactedRecord::No,

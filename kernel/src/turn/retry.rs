@@ -12,6 +12,10 @@ use crate::{
     phase::{Backoff, Phase},
 };
 
+/// Maximum number of retries of a step after internal failures, such as a panic of the provider. It may well panic again,
+/// and no provider said that waiting helps.
+const MOST_FAULTS: u32 = 3;
+
 impl Turn {
     pub(super) fn on_failed(
         &mut self,
@@ -77,6 +81,9 @@ impl Turn {
         failure: &Failure,
         schedule: &dyn Schedule,
     ) -> Result<Decided, GiveUp> {
+        if failure.category == Category::Internal && ledger.faults >= MOST_FAULTS {
+            return Err(RetryOutcome::NotRetryable.into());
+        }
         let nameless = [Target::default()];
         let targets = if self.targets().is_empty() { &nameless[..] } else { self.targets() };
         let key = Retry::new(0, failure).of_turn(&self.id).key;
@@ -115,6 +122,7 @@ impl Turn {
         if !self.targets().is_empty() {
             ledger.note(Seen::now(now, &ledger, &failure), ask.ends_cycle);
         }
+        ledger.faults = ledger.faults.saturating_add((failure.category == Category::Internal).into());
         if ask.drops_failed && !ledger.out.contains(&failed) {
             ledger.out.push(failed);
         }
@@ -127,8 +135,13 @@ impl Turn {
             fx.tell(EventBody::TargetSwitched { from, to, role: self.role(), reason });
         }
         self.target = ask.target;
+        let faults_left = MOST_FAULTS.saturating_sub(ledger.faults);
         let backoff = Backoff::after(now, op, ledger, delay_ms, Charge::of(&ask));
-        let max_attempts = max_attempts.filter(|_| !ask.uncounted);
+        let mut max_attempts = max_attempts.filter(|_| !ask.uncounted);
+        if failure.category == Category::Internal {
+            let last = backoff.ledger.counted().saturating_add(faults_left);
+            max_attempts = max_attempts.map(|max| max.min(last));
+        }
         let told = Told { max_attempts, clamped: ask.clamped, shared: false, in_budget: !ask.is_wall };
         self.back_off(backoff, failure, told, fx);
     }

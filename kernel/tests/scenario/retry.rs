@@ -1,7 +1,7 @@
 //! Failures before and after content.
 
 use everturn_kernel::{Budget, FinishReason, StreamEvent};
-use everturn_wire::{Category, EventBody, Failure};
+use everturn_wire::{Category, DoneReason, EventBody, Failure};
 use insta::assert_snapshot;
 
 use everturn_testkit::{
@@ -9,6 +9,8 @@ use everturn_testkit::{
     beat::{call, echoes, failed, finish, network_failure, overloaded, says, text, usage},
     play,
 };
+
+use super::run;
 
 #[test]
 fn three_overloads_and_then_an_answer_leave_no_trace() {
@@ -53,6 +55,31 @@ fn a_retry_event_has_the_time_of_the_retry() {
         _ => None,
     });
     assert_eq!(told, [(Some(START.plus(5000).0), Some(21), None)]);
+}
+
+#[test]
+fn a_provider_that_breaks_is_asked_again_three_times_in_a_step() {
+    let broken = || vec![failed(Failure::new(Category::Internal, true, "the provider panicked"))];
+    let steps = |times: usize, then: Vec<Beat>| {
+        let attempts = vec![broken(); times].into_iter().chain([then]).collect();
+        vec![attempts, vec![says("Hello")]]
+    };
+    let asks = || vec![call("a", "read"), finish(FinishReason::ToolCalls)];
+    let (world, turn) = run(&Script { steps: steps(3, asks()), ..Script::default() });
+    assert_eq!(world.log().sleeps(), [5_000, 10_000, 30_000]);
+    assert_eq!(turn.outcome().expect("it is sealed").failure, None);
+    let (world, turn) = run(&Script { steps: steps(4, asks()), ..Script::default() });
+    assert_eq!(world.log().calls().len(), 4);
+    assert_eq!(turn.outcome().expect("it is sealed").reason, DoneReason::Error);
+    // Other failures in between neither count nor start the count again.
+    let mixed = vec![broken(), overloaded(), broken(), broken(), broken(), says("never")];
+    let (world, _) = run(&Script::one_step(mixed));
+    assert_eq!(world.log().calls().len(), 5);
+    // Each step has its own count.
+    let mut steps = steps(3, asks());
+    steps[1].insert(0, broken());
+    let (_, turn) = run(&Script { steps, ..Script::default() });
+    assert_eq!(turn.outcome().expect("it is sealed").failure, None);
 }
 
 #[test]

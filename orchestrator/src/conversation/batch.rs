@@ -129,10 +129,11 @@ impl Batch {
         }
     }
 
-    /// Returns the failed attempt behind the error that ends a turn. An internal error is not an attempt. The step is
-    /// filled in later.
+    /// Returns the failed attempt behind the error that ends a turn. An internal error is one only after retries: then the
+    /// provider panicked. The step is filled in later.
     fn failed(&self, report: &ErrorReport, turn_id: &TurnId, now: Millis) -> Option<FailedAttempt> {
-        let called = self.called.as_ref().filter(|_| report.category != Some(Category::Internal))?;
+        let is_attempt = report.category != Some(Category::Internal) || report.retries.is_some();
+        let called = self.called.as_ref().filter(|_| is_attempt)?;
         Some(FailedAttempt {
             turn_id: turn_id.clone(),
             step: 0,

@@ -18,15 +18,16 @@ use crate::{
     support::{World, answer, builder, lines, refused, text},
 };
 
-/// Panics when it is called for the first time.
+/// Panics in its first calls.
 struct Broken {
     calls: AtomicUsize,
+    panics: usize,
     then: Scripted,
 }
 
 impl Provider for Broken {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
-        if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
+        if self.calls.fetch_add(1, Ordering::Relaxed) < self.panics {
             panic!("no adapter");
         }
         self.then.stream(request)
@@ -58,9 +59,16 @@ async fn ends_and_goes_on(world: &World, error: &str, kept: &[&str]) {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_panics_when_called() {
-    let world = World::new(Broken { calls: AtomicUsize::new(0), then: Scripted::new([answer("fine")]) });
     let error = "the provider of key/model panicked: no adapter";
-    ends_and_goes_on(&world, error, &[&format!("error {error}")]).await;
+    let broken = |panics| {
+        World::new(Broken { calls: AtomicUsize::new(0), panics, then: Scripted::new([answer("fine")]) })
+    };
+    ends_and_goes_on(&broken(4), error, &[&format!("error {error}")]).await;
+    let world = broken(3);
+    let lines = world.say("hi").await.turn().await;
+    let count = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
+    assert_eq!((count("provider-retry"), count("error")), (3, 0), "{lines:?}");
+    assert!(lines.contains(&"text-delta fine".to_owned()), "{lines:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -209,7 +209,8 @@ impl TurnHost<'_> {
     }
 }
 
+/// Returns the failure for a panic of the provider. The kernel bounds its retries.
 fn broke(model: &str, panic: &(dyn Any + Send)) -> StreamEvent {
     let text = format!("the provider of {model} panicked: {}", panic_text(panic));
-    StreamEvent::Failed(Failure::new(Category::Internal, false, text))
+    StreamEvent::Failed(Failure::new(Category::Internal, true, text))
 }
