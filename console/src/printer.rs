@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     env,
-    io::{self, BufWriter, IsTerminal as _, Stdout, Write},
+    io::{self, BufWriter, IsTerminal, Stdout, Write},
     process::ExitCode,
 };
 
@@ -46,12 +46,17 @@ impl Printer<BufWriter<Stdout>> {
     /// Creates a printer to standard output, with colours if it is a terminal.
     pub fn of_stdout() -> Self {
         let stdout = io::stdout();
-        let is_terminal = stdout.is_terminal();
-        let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let columns = is_terminal.then(|| columns().max(20));
-        Self { out: BufWriter::new(stdout), columns, has_ink: is_terminal && !is_dumb && !is_set("NO_COLOR") }
+        let columns = stdout.is_terminal().then(|| columns().max(20));
+        let has_ink = has_ink(&stdout);
+        Self { out: BufWriter::new(stdout), columns, has_ink }
     }
+}
+
+/// Whether an output shows styles: it is a terminal that knows them, and nobody asked for none with `NO_COLOR`.
+pub fn has_ink(out: &impl IsTerminal) -> bool {
+    let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let has_none = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    out.is_terminal() && !is_dumb && !has_none
 }
 
 /// Returns the terminal's cells per row; 80 if unknown.

@@ -1,6 +1,9 @@
 //! Logging to standard error.
 
+use std::io;
+
 use anyhow::{Context as _, Result};
+use everturn_console::printer;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::Environment;
@@ -12,6 +15,7 @@ pub(crate) fn start(environment: &Environment<'_>, usual: &str) -> Result<()> {
     let asked = if asked.contains("rmcp") { asked } else { format!("{asked},rmcp=off") };
     let filter = EnvFilter::try_new(asked)
         .context("EVERTURN_LOG is invalid: write a level like debug, or everturn_provider=debug")?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let has_color = printer::has_ink(&io::stderr());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(has_color).init();
     Ok(())
 }

@@ -55,6 +55,15 @@ impl<'a> Remote<'a> {
         self.ask(request, call).await
     }
 
+    /// Sends a POST request without a body; `None` if the resource does not exist.
+    ///
+    /// # Errors
+    /// Also when the server refuses it, with its message.
+    pub(crate) async fn post(&self, path: &str) -> Result<Option<Answer>> {
+        let call = self.address.call(path);
+        self.ask(self.client.post(&call), call).await
+    }
+
     /// Sends a DELETE request; `None` if the resource does not exist.
     pub(crate) async fn delete(&self, path: &str) -> Result<Option<Answer>> {
         let call = self.address.call(path);
@@ -74,15 +83,15 @@ impl<'a> Remote<'a> {
                 let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
                 Ok(Some(Answer { call, next, clock, body: body.into() }))
             }
-            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
+            StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY => {
                 let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
                 let refused = serde_json::from_slice::<ErrorBody>(&body);
                 Err(refused
                     .map_or_else(|_| anyhow!("{call} refused the request"), |body| anyhow!(body.error)))
             }
             status => {
-                let server = self.address.call("");
-                Err(refusal(&server, status).unwrap_or_else(|| anyhow!("{call} answered {status}")))
+                let refused = refusal(&self.address.call(""), status, self.token.is_some());
+                Err(refused.unwrap_or_else(|| anyhow!("{call} answered {status}")))
             }
         }
     }
@@ -125,9 +134,12 @@ impl Answer {
     }
 }
 
-/// Why a server denies access, and what to do, if the status says that.
-pub(crate) fn refusal(server: &str, status: StatusCode) -> Option<Error> {
+/// Why a server denies access, and what to do, if the status says that. `has_token`: a token was sent.
+pub(crate) fn refusal(server: &str, status: StatusCode, has_token: bool) -> Option<Error> {
     match status {
+        StatusCode::UNAUTHORIZED if has_token => Some(anyhow!(
+            "the server at {server} did not accept the token: check EVERTURN_TOKEN, or --token if you use it"
+        )),
         StatusCode::UNAUTHORIZED => {
             Some(anyhow!("the server at {server} requires a token: set EVERTURN_TOKEN"))
         }

@@ -89,10 +89,19 @@ async fn a_token_is_required_and_never_shown() {
     let refused = home.run(&words).await;
     assert!(stderr(&refused).contains("set EVERTURN_TOKEN"), "{}", stderr(&refused));
     let wrong = home.command(&words).env("EVERTURN_TOKEN", "other-s3cret").output().await.unwrap();
-    assert!(stderr(&wrong).contains("set EVERTURN_TOKEN"), "{}", stderr(&wrong));
+    assert!(stderr(&wrong).contains("did not accept the token: check EVERTURN_TOKEN"), "{}", stderr(&wrong));
     let right = home.command(&words).env("EVERTURN_TOKEN", "of-server-s3cret").output().await.unwrap();
     assert!(stderr(&right).contains("unknown model"), "{}", stderr(&right));
     for output in [refused, wrong, right] {
         assert!(!stderr(&output).contains("s3cret"));
     }
+}
+
+#[tokio::test]
+async fn log_lines_have_no_colour_codes_in_a_pipe() {
+    let provider = Loopback::start([chat::text(["ok"]).reply()]).await;
+    let home = Home::with_provider(&provider, SHORT);
+    let output = home.command(&["run", "hi"]).env("EVERTURN_LOG", "debug").output().await.unwrap();
+    let told = stderr(&output);
+    assert!(told.contains("DEBUG") && !told.contains('\u{1b}'), "{told}");
 }

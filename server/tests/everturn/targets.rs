@@ -56,6 +56,10 @@ async fn an_unreachable_server_is_reported() {
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{url}");
         assert!(stderr(&output).contains(expected), "{url}: {}", stderr(&output));
     }
+    let output = home.run(&["targets", "--token", "wr0ng", "--server", &server.url]).await;
+    let told = stderr(&output);
+    let expected = "did not accept the token: check EVERTURN_TOKEN";
+    assert!(told.contains(expected) && !told.contains("wr0ng"), "{told}");
     let words = ["targets", "--server", &server.url];
     let output = home.command(&words).env("EVERTURN_TOKEN", "of-server-s3cret").output().await.unwrap();
     assert_eq!(stdout(&output), "TARGET      STATE\ndemo/flaky  free\n");

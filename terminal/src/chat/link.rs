@@ -223,16 +223,17 @@ async fn connect(address: &Address, token: Option<&Hidden>) -> Result<(Socket, C
         value.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, value);
     }
-    let (socket, response) = connect_async(request).await.map_err(|error| explain(address, error))?;
+    let (socket, response) =
+        connect_async(request).await.map_err(|error| explain(address, token.is_some(), error))?;
     Ok((socket, remote::clock(response.headers())))
 }
 
-fn explain(address: &Address, error: tungstenite::Error) -> anyhow::Error {
+fn explain(address: &Address, has_token: bool, error: tungstenite::Error) -> anyhow::Error {
     let address = address.as_str();
     match error {
         tungstenite::Error::Http(response) => {
             let status = response.status();
-            remote::refusal(address, status)
+            remote::refusal(address, status, has_token)
                 .unwrap_or_else(|| anyhow!("{address} is not an everturn server: it answered {status}"))
         }
         tungstenite::Error::Io(error) => anyhow!(

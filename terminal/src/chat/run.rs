@@ -1,7 +1,6 @@
 //! One turn for a script: prints its report or answer to standard output, everything else to standard error.
 
 use std::{
-    env,
     io::{self, IsTerminal as _, Write},
     process::ExitCode,
 };
@@ -123,9 +122,7 @@ struct Dim<W> {
 
 impl Dim<io::Stderr> {
     fn stderr() -> Self {
-        let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { out: io::stderr(), is_dim: io::stderr().is_terminal() && !is_plain }
+        Self { out: io::stderr(), is_dim: printer::has_ink(&io::stderr()) }
     }
 }
 
