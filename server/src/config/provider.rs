@@ -58,6 +58,11 @@ impl Provider {
         let vendor = vendor_of(table.kind);
         let base_url = table.base_url.clone().unwrap_or_else(|| vendor.base_url.to_owned());
         check_base_url("`base_url`", &base_url)?;
+        // As with the variable, the version may be left out. Others are used as they are: they may have none.
+        let base_url = match table.kind {
+            Kind::Anthropic => vendor::with_version(&base_url, &["v1"]),
+            _ => base_url,
+        };
         let Keys { found, missing } = key::of_table(table, vendor.key_variable, environment)?;
         let api = |key: Option<&Hidden>| {
             let endpoint = EndpointConfig {

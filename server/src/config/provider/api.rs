@@ -18,6 +18,16 @@ pub(crate) enum Api {
 }
 
 impl Api {
+    #[cfg(test)]
+    pub(in crate::config) fn kind(&self) -> &'static str {
+        match self {
+            Self::OpenAiChat(_) => Kind::OpenAiChat.name(),
+            Self::OpenAiResponses(_) => Kind::OpenAiResponses.name(),
+            Self::Anthropic(_) => Kind::Anthropic.name(),
+            Self::Gemini(_) => Kind::Gemini.name(),
+        }
+    }
+
     pub(super) fn resolve(table: ProviderTable, endpoint: EndpointConfig) -> Result<Self> {
         check_fields(&table)?;
         let extra_body = table.extra_body;

@@ -40,7 +40,7 @@ pub(super) const ANTHROPIC: Vendor = Vendor {
     key_variable: "ANTHROPIC_API_KEY",
     keyless: false,
     models: &["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"],
-    api: |endpoint| Api::Anthropic(AnthropicConfig::new(with_version(endpoint, &["v1"]))),
+    api: |endpoint| Api::Anthropic(AnthropicConfig::new(versioned(endpoint, &["v1"]))),
 };
 
 pub(super) const GEMINI: Vendor = Vendor {
@@ -50,7 +50,7 @@ pub(super) const GEMINI: Vendor = Vendor {
     key_variable: "GEMINI_API_KEY",
     keyless: false,
     models: &["gemini-3.8-flash", "gemini-4-argon", "gemini-3.5-flash-lite"],
-    api: |endpoint| Api::Gemini(GeminiConfig::new(with_version(endpoint, &["v1beta", "v1"]))),
+    api: |endpoint| Api::Gemini(GeminiConfig::new(versioned(endpoint, &["v1beta", "v1"]))),
 };
 
 /// In the order in which their models are offered.
@@ -108,13 +108,16 @@ impl Vendor {
     }
 }
 
+fn versioned(endpoint: EndpointConfig, versions: &[&str]) -> EndpointConfig {
+    EndpointConfig { base_url: with_version(&endpoint.base_url, versions), ..endpoint }
+}
+
 /// Appends the first version unless the URL ends with one of them. The variable is shared with the vendor's own
 /// programs, which append it.
-fn with_version(mut endpoint: EndpointConfig, versions: &[&str]) -> EndpointConfig {
-    let base_url = endpoint.base_url.trim_end_matches('/');
-    let last = base_url.rsplit('/').next().unwrap_or_default();
-    if !versions.contains(&last) {
-        endpoint.base_url = format!("{base_url}/{}", versions[0]);
+pub(super) fn with_version(base_url: &str, versions: &[&str]) -> String {
+    let bare = base_url.trim_end_matches('/');
+    match versions.contains(&bare.rsplit('/').next().unwrap_or_default()) {
+        true => base_url.to_owned(),
+        false => format!("{bare}/{}", versions[0]),
     }
-    endpoint
 }

@@ -160,6 +160,24 @@ fn a_provider_that_cannot_be_named_is_refused() {
 }
 
 #[test]
+fn the_version_of_anthropic_s_address_may_be_left_out() {
+    for (kind, base_url, expected) in [
+        ("anthropic", "https://host", "https://host/v1"),
+        ("anthropic", "https://host/", "https://host/v1"),
+        ("anthropic", "https://host/v1", "https://host/v1"),
+        ("anthropic", "https://host/v1/gateway/anthropic", "https://host/v1/gateway/anthropic/v1"),
+        ("openai-chat", "https://host", "https://host"),
+        ("gemini", "https://host/v1/publishers/google", "https://host/v1/publishers/google"),
+    ] {
+        let file = format!(
+            "[[provider]]\nname = \"a\"\nkind = \"{kind}\"\nbase_url = \"{base_url}\"\napi_key = \"k\"\nmodels = [\"m\"]"
+        );
+        let config = Case::new(&file).config();
+        assert_eq!(endpoint(&config.providers[0].api).base_url, expected, "{kind}");
+    }
+}
+
+#[test]
 fn every_vendor_has_a_url_and_a_key() {
     for (kind, address, key) in [
         ("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
@@ -256,11 +274,40 @@ fn the_url_of_an_api_call_is_rejected_without_repeating_it() {
     }
 }
 
+/// The TOML in a document.
+fn blocks(text: &str) -> Vec<&str> {
+    text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn the_documentation_has_an_example_of_each_kind_and_of_each_key_of_a_route() {
+    let text = include_str!("../../../../docs/configuration.md");
+    let mut case = Case::new(blocks(text)[0]);
+    for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
+        case = case.variable(key, "k");
+    }
+    let config = case.config();
+    assert_eq!(config.routes.len(), 1);
+    let mut kinds: Vec<&str> = config.providers.iter().map(|provider| provider.api.kind()).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["anthropic", "gemini", "openai-chat", "openai-responses"]);
+    let routes = text.split("\n## ").find(|section| section.starts_with("Routes\n")).unwrap();
+    let unknown = Case::new("[[route]]\nname = \"a\"\ntargets = []\nno_key = 1").problem();
+    let keys: Vec<&str> = unknown.split('`').skip(3).step_by(2).collect();
+    assert!(keys.contains(&"targets") && keys.len() > 10, "{unknown}");
+    for key in keys {
+        assert!(blocks(routes)[0].contains(&format!("{key} = ")), "{key} is not shown under Routes");
+    }
+    // As it stands, without the comments that say what else there is.
+    let file = format!("{}\n{}", blocks(text)[0].split("\n[[route]]").next().unwrap(), blocks(routes)[0]);
+    std::fs::write(case.home.path().join("everturn").join("config.toml"), file).unwrap();
+    assert_eq!(case.config().routes.len(), 1);
+}
+
 #[test]
 fn every_documented_provider_is_parsed() {
     let text = include_str!("../../../../notes/providers.md");
-    let blocks: Vec<&str> =
-        text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let blocks = blocks(text);
     let keys = text.split(['"', '`']).filter(|word| word.ends_with("_API_KEY"));
     let mut case = Case::new(&blocks.concat());
     for key in keys {
