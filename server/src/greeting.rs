@@ -8,7 +8,7 @@ use everturn_terminal::source_state;
 
 use crate::{
     config::{Config, Route},
-    permission,
+    permission, policy,
     traces::Exporting,
 };
 
@@ -68,7 +68,7 @@ pub(crate) fn of(
     }
     config.off.iter().for_each(|line| say("off", line));
     let warnings = config.warnings.iter().cloned().chain(permission::warnings(config));
-    warnings.for_each(|line| say("warning", &line));
+    warnings.chain(policy::warnings(orchestrator)).for_each(|line| say("warning", &line));
     say("stop", "Ctrl-C");
     if config.providers.is_empty() {
         text.push_str(

@@ -26,9 +26,10 @@ pub(crate) async fn find(
     }
     let (config, journal, unkept) = keeping(args, environment)?;
     let mut off = config.off.clone();
-    let warnings = [config.warnings.clone(), permission::warnings(&config)].concat();
+    let mut warnings = [config.warnings.clone(), permission::warnings(&config)].concat();
     let started = private.insert(Private::start(config, journal.clone()).await?);
     off.append(&mut started.off);
+    warnings.append(&mut started.warnings);
     let off = off.iter().map(|line| format!("Off: {line}"));
     let warnings = warnings.iter().map(|line| format!("Warning: {line}"));
     let notes = off.chain(warnings).chain(unkept).collect();

@@ -12,6 +12,7 @@ mod logging;
 mod manual;
 mod mcp;
 mod permission;
+mod policy;
 mod private;
 mod retention;
 mod router;

@@ -19,7 +19,7 @@ use crate::{
     capacity::Capacity,
     config::{Config, Hidden},
     mcp::McpServers,
-    retention, router,
+    policy, retention, router,
     serve::{GRACE, bind, save},
     storage::Storage,
 };
@@ -31,6 +31,8 @@ pub(crate) struct Private {
     pub(crate) default_model: String,
     /// A line about each MCP server whose tools cannot be called.
     pub(crate) off: Vec<String>,
+    /// A line about each tool policy without a tool.
+    pub(crate) warnings: Vec<String>,
     orchestrator: Orchestrator,
     servers: McpServers,
 }
@@ -60,7 +62,8 @@ impl Private {
         let off =
             off.map(|source| format!("MCP server {:?}: {}", source.name, source_state(source))).collect();
         let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
-        Ok(Self { url: format!("http://{address}"), token, default_model, off, orchestrator, servers })
+        let (url, warnings) = (format!("http://{address}"), policy::warnings(&orchestrator));
+        Ok(Self { url, token, default_model, off, warnings, orchestrator, servers })
     }
 
     /// Has a turn of an earlier process go on.

@@ -261,6 +261,15 @@ impl Orchestrator {
     pub fn tools(&self) -> Tools {
         self.ports.tools.told(&|name, tool| self.ports.permissions.policy(name, tool))
     }
+
+    /// Returns the names and patterns of [`Builder::tool_policy`](crate::Builder::tool_policy) that match no tool that a
+    /// turn would be offered now.
+    pub fn unmatched_policies(&self) -> Vec<String> {
+        let tools = self.tools();
+        let of_sources = tools.sources.iter().flat_map(|source| &source.tools);
+        let names: Vec<&str> = tools.tools.iter().chain(of_sources).map(|tool| &*tool.name).collect();
+        self.ports.permissions.rules.unmatched(&names)
+    }
 }
 
 fn summary(id: ConversationId, head: Head, waits_until: Option<u64>) -> ConversationSummary {

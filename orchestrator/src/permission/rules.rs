@@ -14,6 +14,12 @@ impl Rules {
         self.0.push((pattern, policy));
     }
 
+    /// The names and patterns of the rules that match none of these names.
+    pub(crate) fn unmatched(&self, names: &[&str]) -> Vec<String> {
+        let is_idle = |pattern: &&String| !names.iter().any(|name| matches(pattern, name));
+        self.0.iter().map(|(pattern, _)| pattern).filter(is_idle).cloned().collect()
+    }
+
     /// The policy for a tool, if a rule matches its name.
     pub(crate) fn policy(&self, name: &str) -> Option<Policy> {
         let rules = self.0.iter().filter(|(pattern, _)| matches(pattern, name));
@@ -98,5 +104,15 @@ mod tests {
             assert_eq!(rules.policy(name), Some(policy), "{name}");
         }
         assert_eq!(Rules::default().policy("read"), None);
+    }
+
+    #[test]
+    fn rules_that_match_no_tool_are_found() {
+        let mut rules = Rules::default();
+        for pattern in ["roll", "roll_dice", "fs__*", "*"] {
+            rules.add(pattern.into(), Policy::Ask);
+        }
+        assert_eq!(rules.unmatched(&["roll_dice", "fs__read"]), ["roll"]);
+        assert_eq!(rules.unmatched(&[]), ["roll", "roll_dice", "fs__*", "*"]);
     }
 }

@@ -105,3 +105,14 @@ async fn an_unusable_server_configuration_is_rejected_at_once() {
     let usage = Home::empty().run(&["--no-such-flag"]).await;
     assert_eq!(usage.status.code(), Some(2));
 }
+
+#[tokio::test]
+async fn a_policy_without_a_tool_is_warned_about_at_startup() {
+    let home = Home::with("[tools.policy]\nrol_dice = \"ask\"\nroll_dice = \"ask\"\n\"*\" = \"ask\"");
+    let greeting = home.serve().await.greeting("stop").await;
+    let warnings: Vec<&String> = greeting.iter().filter(|line| line.starts_with("warning")).collect();
+    let expected = "\"rol_dice\" under [tools.policy] has no effect, because no tool has this name: did you mean \"roll_dice\"?";
+    assert_eq!(warnings, [&format!("warning {expected}")]);
+    let told = home.run(&["run", "--ephemeral", "hi"]).await;
+    assert!(stderr(&told).contains(&format!("Warning: {expected}")), "{}", stderr(&told));
+}
