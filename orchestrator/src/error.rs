@@ -71,6 +71,14 @@ pub enum Error {
     /// The cursor is invalid: this server never issued it.
     #[error(transparent)]
     BadCursor(#[from] InvalidCursor),
+    /// The conversation has no older part that could be summarized.
+    #[error(
+        "conversation {id} is too short to summarize: it has no message before the last one that was not summarized yet"
+    )]
+    NothingToSummarize {
+        /// The conversation.
+        id: ConversationId,
+    },
     /// The turn cannot be retried.
     #[error("turn {turn_id} cannot be tried again: {why}")]
     NotTriedAgain {
@@ -220,6 +228,7 @@ impl Error {
             Self::Busy { .. }
             | Self::QueueFull { .. }
             | Self::NotTriedAgain { .. }
+            | Self::NothingToSummarize { .. }
             | Self::KeyUsed { .. }
             | Self::Superseded { .. } => Fault::Conflict,
             Self::ShuttingDown | Self::Elsewhere { .. } | Self::NoReply { .. } | Self::Lacks { .. } => {

@@ -4,6 +4,7 @@ mod again;
 mod approval;
 mod cluster;
 mod command;
+mod compact;
 mod delete;
 mod elsewhere;
 mod end;

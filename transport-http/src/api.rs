@@ -64,6 +64,7 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
         .route("/conversations/{id}/events", get(chat::events))
         .route("/conversations/{id}/stop", post(control::stop))
         .route("/conversations/{id}/close", post(control::close))
+        .route("/conversations/{id}/compact", post(control::compact))
         .route(
             "/conversations/{id}/retry",
             post(control::retry)

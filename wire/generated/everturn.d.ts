@@ -461,6 +461,8 @@ export type CompactionCause =
   | "overflow"
   /** It would barely fit the model's context window. */
   | "ahead"
+  /** A person asked for it. The turn ends with the summary. */
+  | "requested"
   /** A value from a newer server. */
   | (string & {});
 
@@ -1105,7 +1107,7 @@ export type ResponseFormat =
   | JsonObjectFormat
   | JsonSchemaFormat;
 
-/** Response of `POST /conversations/:id/retry`. */
+/** Response of `POST /conversations/:id/retry` and `POST /conversations/:id/compact`. */
 export interface Retried {
   /** The conversation. */
   conversationId: ConversationId;

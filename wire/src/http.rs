@@ -229,7 +229,7 @@ pub struct RetryControl {
     pub was_retrying: bool,
 }
 
-/// Response of `POST /conversations/:id/retry`.
+/// Response of `POST /conversations/:id/retry` and `POST /conversations/:id/compact`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -4,17 +4,34 @@ use alloc::{boxed::Box, format, vec::Vec};
 use core::mem;
 
 use everturn_wire::{
-    Category, Chunk, CompactionCause, CompactionOutcome, EventBody, Failure, RetryOutcome, Role, TargetRole,
+    Category, Chunk, CompactionCause, CompactionOutcome, DoneReason, EventBody, Failure, RetryOutcome, Role,
+    TargetRole, TurnId,
 };
 
 use super::Turn;
 use crate::{
-    Effects, GiveUp, Ledger, Millis, Schedule, Summary, Target,
+    Effects, GiveUp, Ledger, Millis, Schedule, Settings, Summary, Target,
     compaction::{Compacted, Summarizing},
     phase::{Phase, Streaming},
 };
 
 impl Turn {
+    /// Begins a turn that has no message and only summarizes the older history. It waits and retries like any other, and
+    /// ends with the summary.
+    pub fn begin_compaction(
+        id: TurnId,
+        settings: Settings,
+        now: Millis,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) -> Self {
+        fx.tell(EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None });
+        let mut turn = Self::new(id, settings, now);
+        turn.choose_first_target(now, schedule, fx);
+        turn.compact(now, CompactionCause::Requested, schedule, fx);
+        turn
+    }
+
     /// Whether the wanted call is for a summary of the older history, and not for the answer.
     pub fn is_summarizing(&self) -> bool {
         self.summarizing().is_some()
@@ -113,7 +130,7 @@ impl Turn {
             return self.on_failed(now, empty, schedule, fx);
         }
         let (usage, step) = (streaming.usage.take(), streaming.op.step);
-        let (compacted, step_id) = (Compacted::by(summarizing.cause), self.step_id(step));
+        let (cause, step_id) = (summarizing.cause, self.step_id(step));
         self.tell_recovered(fx);
         self.settle_usage(usage, &step_id, fx);
         let Summary { text, keeps_from } = summary;
@@ -127,7 +144,10 @@ impl Turn {
         });
         // It was measured before the compaction.
         self.context_size = None;
-        self.resume_step(now, compacted);
+        match cause {
+            CompactionCause::Requested => self.seal(now, DoneReason::Stop, None, fx),
+            _ => self.resume_step(now, Compacted::by(cause)),
+        }
     }
 
     /// Handles the final failure of a call for a summary. If no overflow has happened, the step continues without it.
@@ -144,10 +164,13 @@ impl Turn {
             self.end_compaction(CompactionOutcome::Failed, Some(&failure.message), fx);
             return self.resume_step(now, Compacted::Ahead);
         }
-        let message = format!(
-            "the conversation is too long for the model, and summarizing it failed: {}",
-            failure.message
-        );
+        let is_requested =
+            self.summarizing().is_some_and(|summarizing| summarizing.cause == CompactionCause::Requested);
+        let what = match is_requested {
+            true => "the conversation could not be summarized",
+            false => "the conversation is too long for the model, and summarizing it failed",
+        };
+        let message = format!("{what}: {}", failure.message);
         self.give_up(now, Failure { message, ..failure }, given_up, schedule, fx);
     }
 

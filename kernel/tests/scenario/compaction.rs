@@ -1,7 +1,7 @@
 //! Compaction: a history that does not fit is summarized, and the step is asked again.
 
 use everturn_kernel::{
-    Budget, Compaction, Effects, FinishReason, Input, Op, Prompt, Settings, StreamEvent, Target, Turn,
+    Budget, Compaction, Effects, FinishReason, Input, Op, Prompt, Settings, StreamEvent, Target, Turn, Want,
 };
 use insta::assert_snapshot;
 
@@ -58,6 +58,30 @@ fn an_overflow_is_summarized_once_and_the_same_step_is_asked_again() {
        20 done durationMs=20 firstTokenMs=20 reason="stop" usage={"inputTokens":900,"outputTokens":40}
        20 turn-sealed
     "#);
+}
+
+#[test]
+fn a_turn_that_only_summarizes_waits_like_any_other_and_ends_with_the_summary() {
+    let settings = Settings { targets: vec![Target::new("work", "a")], ..Settings::default() };
+    let (schedule, mut fx) = (Delays::new([1_000]), Effects::new());
+    let mut turn = Turn::begin_compaction(TurnId::from("t"), settings.clone(), START, &schedule, &mut fx);
+    let said = |attempt, event| Input::Provider(Op { step: 0, attempt }, event);
+    let busy = || StreamEvent::Failed(Failure::new(Category::Overloaded, true, "busy"));
+    turn.handle(START, said(1, busy()), &schedule, &mut fx);
+    let later = START.plus(1_000);
+    assert_eq!(turn.want(), Want::Wake(Op { step: 0, attempt: 2 }, later));
+    // After a restart, it is still no turn that answers.
+    let saved = serde_json::to_string(&turn.snapshot()).expect("a snapshot is JSON");
+    turn = Turn::restore(serde_json::from_str(&saved).expect("the snapshot parses")).expect("it is restored");
+    turn.handle(later, Input::Tick(Op { step: 0, attempt: 2 }), &schedule, &mut fx);
+    let Some(Beat::Say(summary)) = Some(summary("Short.")) else { unreachable!() };
+    turn.handle(later, said(2, summary), &schedule, &mut fx);
+    assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Stop));
+
+    let mut turn = Turn::begin_compaction(TurnId::from("t"), settings, START, &Delays::new([]), &mut fx);
+    turn.handle(START, said(1, busy()), &Delays::new([]), &mut fx);
+    let failed = failure(&turn).expect("it failed");
+    assert_eq!(failed.message, "the conversation could not be summarized: busy");
 }
 
 #[test]

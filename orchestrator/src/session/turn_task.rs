@@ -235,6 +235,20 @@ impl TurnTask {
         Self { owed, ..Self::of(turn, effects, settings) }
     }
 
+    /// Creates a turn that only summarizes the older part of the history.
+    pub(crate) fn compaction(
+        ports: &Ports,
+        id: TurnId,
+        settings: TurnSettings,
+        started: oneshot::Sender<Result<Cursor, JournalError>>,
+    ) -> Self {
+        let (now, of_turn, mut effects) = (ports.clock.now(), settings.of_turn(ports), Effects::new());
+        let schedule = ports.informed(settings.schedule.clone());
+        let turn = Turn::begin_compaction(id, of_turn, now, &schedule, &mut effects);
+        let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
+        Self { owed, ..Self::of(turn, effects, settings) }
+    }
+
     /// Creates the next turn from the first of the leftover messages. The others stay queued.
     pub(super) fn queued(
         ports: &Ports,

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    CompactionRequest, Compactor, Invocation, MemoryJournal, Orchestrator, Tool,
+    CompactionRequest, Compactor, Error, Invocation, MemoryJournal, Orchestrator, Tool,
     kernel::{Provider, StreamEvent, ToolAnswer, ToolSpec},
 };
 use everturn_provider::{ChatCompletions, ChatConfig, Cue, EndpointConfig, HttpClient, HttpConfig, Scripted};
@@ -111,6 +111,29 @@ async fn ahead_of_an_overflow_nothing_is_refused() {
     let book = book.lock().unwrap();
     assert!(!book.iter().any(|asked| matches!(asked, Asked::Refused(_))), "{book:?}");
     assert!(book.iter().filter(|asked| matches!(asked, Asked::Summary(_))).count() > 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_may_ask_for_a_summary_at_any_time() {
+    let (server, book) = server(too_long()).await;
+    // Whether or not histories are summarized by themselves.
+    let world = World::of(builder(provider(&server)));
+    world.say("question 0").await.turn().await;
+    let refused = world.orchestrator.compact(&world.id).await.unwrap_err();
+    assert_eq!(refused, Error::NothingToSummarize { id: world.id.clone() });
+    world.say("question 1").await.turn().await;
+    let started = world.orchestrator.compact(&world.id).await.unwrap();
+    let lines = world.watch(Some(started.from)).await.turn().await;
+    assert!(lines.contains(&"done stop".to_owned()), "{lines:?}");
+    let chunks = world.chunks().await;
+    let [(seq, from, text)] = &summaries(&chunks)[..] else { panic!("{chunks:?}") };
+    assert_eq!((*seq, *from, text.starts_with("Summary 1.")), (5, 3, true), "{text}");
+    world.say("question 2").await.turn().await;
+    let asked = book.lock().unwrap().clone();
+    assert!(
+        matches!(asked[..], [Asked::Answer(_), Asked::Answer(_), Asked::Summary(_), Asked::Answer(_)]),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,6 +51,16 @@ pub(crate) async fn close(
     Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
 }
 
+/// `POST /conversations/{id}/compact`
+pub(crate) async fn compact(
+    State(api): State<Api>,
+    Conversation(id): Conversation,
+) -> Result<Answer<Retried>, Refusal> {
+    let started = api.orchestrator.compact(&id).await?;
+    let (turn_id, cursor) = (started.turn_id, started.from.to_string());
+    Ok(Answer(Retried { conversation_id: id, turn_id, cursor }))
+}
+
 /// `GET /conversations/{id}/approvals`
 pub(crate) async fn approvals(
     State(api): State<Api>,

@@ -12,6 +12,8 @@ pub enum CompactionCause {
     Overflow,
     /// It would barely fit the model's context window.
     Ahead,
+    /// A person asked for it. The turn ends with the summary.
+    Requested,
     /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]

@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 46] = [
+pub(super) const CALLS: [Call; 47] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -91,6 +91,12 @@ pub(super) const CALLS: [Call; 46] = [
         "close",
         "End the running turn and close the conversation. Idempotent.",
         "Stopped",
+    ),
+    of_conversation(
+        "POST /conversations/{id}/compact",
+        "compact",
+        "Summarize the older part of the history for models. It is a turn without a message, which waits, retries and can be stopped like any other, and ends with the summary.",
+        "Retried",
     ),
     Call {
         name: "POST /conversations/{id}/retry",

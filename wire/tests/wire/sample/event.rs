@@ -370,6 +370,7 @@ fn compaction() -> Vec<EventBody> {
     vec![
         started(CompactionCause::Overflow),
         started(CompactionCause::Ahead),
+        started(CompactionCause::Requested),
         EventBody::CompactionCompleted {
             step_id: step(),
             outcome: CompactionOutcome::Summarized,

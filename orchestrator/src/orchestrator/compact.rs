@@ -1,0 +1,47 @@
+//! Summarizes the older part of a conversation because a person asked for it.
+
+use everturn_wire::ConversationId;
+use tokio::sync::oneshot;
+
+use super::{Orchestrator, Started};
+use crate::{
+    Error, new_id,
+    session::{self, TurnSettings, TurnTask},
+};
+
+impl Orchestrator {
+    /// Summarizes the older part of a conversation: its newest quarter, but at least the last message with its answer, is
+    /// still sent to models unchanged. The log keeps everything. This is a turn without a message: it waits and retries
+    /// like any other, can be stopped, and ends with the summary. The conversation's last model or route is asked, unless
+    /// another one summarizes ([`Builder::compact_with`](crate::Builder::compact_with)). Returns when the turn's start is
+    /// durable.
+    ///
+    /// # Errors
+    /// When the conversation does not exist, there is nothing to summarize, a turn is running, or the journal fails.
+    pub async fn compact(&self, id: &ConversationId) -> Result<Started, Error> {
+        self.ports.shutdown.check_open()?;
+        let conversation = self.find(id).await?;
+        conversation.settled().await;
+        let vacancy = conversation.vacancy();
+        let (chunks, last_model) = {
+            let state = conversation.state();
+            (state.record.chunks.clone(), state.record.head.model.clone())
+        };
+        let model = self.ports.models.choose(None, last_model.as_deref())?;
+        conversation.check_vacant(vacancy)?;
+        if !session::may_summarize(&chunks) {
+            return Err(Error::NothingToSummarize { id: id.clone() });
+        }
+        let seated = conversation.claim_since(vacancy)?;
+        let mut settings = TurnSettings::of_message(&self.ports, &conversation, model, None, None, None);
+        settings.definition.final_report = None;
+        let (started, begun) = oneshot::channel();
+        let turn_id = new_id::turn();
+        let job = TurnTask::compaction(&self.ports, turn_id.clone(), settings, started);
+        session::begin(&self.ports, seated, job);
+        match begun.await {
+            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id, from: from?, is_new: true }),
+            Err(_) => Err(Error::NotStarted { id: id.clone() }),
+        }
+    }
+}
