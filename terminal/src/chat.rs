@@ -2,6 +2,7 @@
 
 mod allowed;
 mod approval;
+mod conversations;
 mod conversing;
 mod directory;
 mod fallback;
@@ -10,6 +11,7 @@ mod key;
 mod link;
 mod message;
 mod model;
+mod moving;
 mod order;
 mod place;
 mod prompt;
@@ -34,8 +36,9 @@ use everturn_wire::ConversationId;
 use crate::args;
 use host::{Found, Last};
 pub use host::{Host, Kept, Private, Resume};
-use key::Keys;
+use key::{Keys, Quiet};
 use link::Link;
+use moving::Destination;
 use order::Order;
 use place::Terminal;
 pub use run::run_once;
@@ -56,6 +59,7 @@ pub async fn run(args: &args::Chat, host: impl AsyncFnOnce() -> Result<Host>) ->
     let message = message::of(args, terminal.is_live)?;
     let mut interrupt = Interrupt::listen()?;
     key::restore_on_panic();
+    let _quiet = terminal.has_keys.then(Quiet::enter);
     let host = host().await?;
     let found = host.conversation(args).await?;
     let link = Link::open(&host.server, args.json).await?;
@@ -76,6 +80,8 @@ pub async fn run(args: &args::Chat, host: impl AsyncFnOnce() -> Result<Host>) ->
         draft,
         is_begun: false,
         leaves: false,
+        moves: None,
+        has_moved: false,
     };
     for line in chat.host.notes.clone() {
         chat.view.line(&Line::Warning(line))?;
@@ -114,6 +120,10 @@ struct Chat {
     is_begun: bool,
     /// Whether the person asked to leave as the last turn ended.
     leaves: bool,
+    /// The conversation that was chosen while a turn was shown.
+    moves: Option<Destination>,
+    /// Whether the conversation is another one than at the start.
+    has_moved: bool,
 }
 
 impl Last {
@@ -166,6 +176,14 @@ impl Chat {
         self.show((Beginning::Running, Start::Watch), None, once, interrupt).await
     }
 
+    /// Shows a turn that only summarizes, and begins at this cursor. It is not one to try again.
+    async fn show_compaction(&mut self, cursor: String, interrupt: &mut Interrupt) -> Result<Ending> {
+        let (failed, message) = (self.last.failed.take(), self.last.message);
+        let ending = self.show((Beginning::Running, Start::From(cursor)), None, false, interrupt).await?;
+        self.last = Last { failed, message };
+        Ok(ending)
+    }
+
     /// Begins a turn and shows it and those queued meanwhile. With `once`, no queued turn follows an interrupted one.
     async fn begin(&mut self, order: Order, once: bool, interrupt: &mut Interrupt) -> Result<Ending> {
         let model = match &order {
@@ -213,6 +231,7 @@ impl Chat {
                 self.last.message = shown.message.or(self.last.message);
             }
             self.queued = shown.queued;
+            self.moves = shown.moves;
             let is_done = matches!(shown.ending, Ending::Refused | Ending::Left)
                 || (once && shown.ending == Ending::Interrupted);
             let next = if is_done { None } else { self.queued.pop_front() };
@@ -248,6 +267,9 @@ impl Chat {
             _ if !self.terminal.is_live => return Ok(()),
             Kept::AtServer(server) => {
                 format!("everturn chat --server {server} --conversation {}", self.conversation_id)
+            }
+            Kept::InFile(words) if self.has_moved => {
+                format!("{words} --conversation {}", self.conversation_id)
             }
             Kept::InFile(words) => format!("{words} --continue"),
             Kept::Nowhere => return Ok(()),

@@ -168,6 +168,34 @@ impl Terminal {
         self.pty.write_all(keys.as_bytes()).await.unwrap();
     }
 
+    /// Waits until what is typed is kept for the next reader, although nothing reads keys: output is still processed, but
+    /// nothing is echoed, and Enter stays Enter.
+    pub(crate) async fn until_quiet(&self) {
+        use rustix::termios::{InputModes, LocalModes, OutputModes, tcgetattr};
+
+        let is_quiet = || {
+            let mode = tcgetattr(&self.pty).unwrap();
+            mode.output_modes.contains(OutputModes::OPOST)
+                && !mode.local_modes.contains(LocalModes::ECHO)
+                && !mode.input_modes.contains(InputModes::ICRNL)
+        };
+        let quiet = async {
+            while !is_quiet() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(DEADLINE, quiet).await.expect("a quiet terminal in time");
+    }
+
+    /// Whether it is as it was before the program: it echoes, and Enter ends a line.
+    pub(crate) fn is_restored(&self) -> bool {
+        use rustix::termios::{InputModes, LocalModes, tcgetattr};
+
+        let mode = tcgetattr(&self.pty).unwrap();
+        mode.local_modes.contains(LocalModes::ECHO | LocalModes::ICANON)
+            && mode.input_modes.contains(InputModes::ICRNL)
+    }
+
     /// Kills the program, as `kill -9` does.
     pub(crate) async fn kill(&mut self) {
         self.child.kill().await.unwrap();

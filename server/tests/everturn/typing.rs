@@ -63,6 +63,102 @@ async fn a_line_is_edited_recalled_and_pasted_whole() {
 }
 
 #[tokio::test]
+async fn a_new_line_begins_in_three_ways_before_and_during_an_answer() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate), said("Two.")]).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/help\r").await;
+    terminal.until("Ctrl-J, Alt+Enter, or \\ before Enter begins a new line.").await;
+    terminal.until_ends("\n>").await;
+    terminal.press("a\nb").await;
+    terminal.until("> a\n  b").await;
+    terminal.press("\u{1b}\rc").await;
+    terminal.until("> a\n  b\n  c").await;
+    terminal.press("\\\rd\\e").await;
+    terminal.until("> a\n  b\n  c\n  d\\e").await;
+    terminal.press("\r").await;
+    terminal.until("Hello").await;
+    terminal.press("a\nb\u{1b}\rc\\\rd\\e").await;
+    terminal.until("Hello\n> a\u{21b5}b\u{21b5}c\u{21b5}d\\e").await;
+    terminal.press("\r").await;
+    terminal.until("Queued: a b c d\\e").await;
+    gate.open();
+    terminal.until("Two.\n\n>").await;
+    assert_eq!(asked(&provider), [r#""a\nb\nc\nd\\e""#, r#""a\nb\nc\nd\\e""#]);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_line_typed_while_nothing_reads_keys_is_sent_and_the_terminal_is_restored() {
+    let provider = Loopback::start([said("One.")]).await;
+    // A program whose start is waited for, until it can read a line.
+    let home = Home::with(&format!(
+        "[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"m\"]\n[[mcp]]\nname = \"slow\"\n\
+         command = \"sh\"\nargs = [\"-c\", \"read line < fifo\"]\ncwd = \"FOLDER\"",
+        provider.base_url()
+    ));
+    let file = home.path().join("everturn/config.toml");
+    let config =
+        std::fs::read_to_string(&file).unwrap().replace("FOLDER", &home.path().display().to_string());
+    std::fs::write(&file, config).unwrap();
+    let fifo = home.place("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut terminal = Terminal::new(&home, &["chat"]);
+    terminal.until_quiet().await;
+    terminal.press("first\r").await;
+    tokio::fs::write(&fifo, "go\n").await.unwrap();
+    terminal.until("One.\n\n>").await;
+    assert_eq!(asked(&provider), [r#""first""#]);
+    terminal.press(CTRL_D).await;
+    assert_eq!(terminal.end().await.code(), Some(0));
+    assert!(terminal.is_restored());
+}
+
+#[tokio::test]
+async fn another_conversation_is_begun_or_chosen_even_while_a_turn_waits() {
+    let replies = [said("One."), fault::overloaded(), said("Two."), said("At last.")];
+    let provider = Loopback::start(replies).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("/conversations\r").await;
+    terminal.until("No conversations yet.\n\n>").await;
+    terminal.press("plan my week\r").await;
+    terminal.until("One.\n\n>").await;
+    terminal.press("and the next\r").await;
+    terminal.until("Retrying (1/3) in 45s").await;
+    terminal.press("/new\r").await;
+    terminal.until("A new conversation.\n\n>").await;
+    terminal.press("something else\r").await;
+    terminal.until("Two.\n\n>").await;
+    terminal.press("/conversations\r").await;
+    terminal.until("plan my week  (waits until ").await;
+    terminal.until("\u{25cf}  1  ").await;
+    terminal.until("/conversations NUMBER goes on with one; a part of its title is enough.\n\n>").await;
+    terminal.press("/conversations nothing\r").await;
+    terminal.until("No conversation has \"nothing\" in its title").await;
+    terminal.until_ends("\n>").await;
+    terminal.press("/conversations 2\r").await;
+    terminal.until("(esc to cancel, r to retry now)").await;
+    terminal.press("r").await;
+    terminal.until("At last.\n\nAnswered after 1 retry").await;
+    terminal.until_ends("\n>").await;
+    terminal.press("/conversations something\r").await;
+    terminal.until_ends("> something else\nTwo.\n\n>").await;
+    assert_eq!(
+        asked(&provider),
+        [r#""plan my week""#, r#""and the next""#, r#""something else""#, r#""and the next""#]
+    );
+    terminal.press(CTRL_D).await;
+    assert_eq!(terminal.end().await.code(), Some(0));
+    assert!(
+        terminal.shown().contains("Continue with: everturn chat --conversation "),
+        "{}",
+        terminal.shown()
+    );
+}
+
+#[tokio::test]
 async fn text_typed_during_a_wait_is_a_message_and_not_key_commands() {
     let provider = Loopback::start([fault::overloaded(), said("Fine."), said("More.")]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);

@@ -12,6 +12,7 @@ use super::{
     Chat, INTERRUPTED, Kept,
     directory::Exchange,
     key, model,
+    moving::Destination,
     order::{self, Order},
     prompt::{Answer, Prompt},
     story::Ending,
@@ -42,7 +43,8 @@ impl Chat {
         ))?;
         if is_active {
             writeln!(io::stdout())?;
-            if self.watch(false, interrupt).await? == Ending::Left || self.leaves {
+            let ending = self.watch(false, interrupt).await?;
+            if self.follow(ending, interrupt).await? {
                 return self.leave();
             }
         } else if !is_new {
@@ -69,13 +71,41 @@ impl Chat {
                 Order::Help => Line::Note(order::help()),
                 Order::Ask(question) => self.host.server.tell(question, &self.conversation_id).await,
                 Order::Model(asked) => self.choose(asked).await,
+                Order::New => {
+                    self.moves = Some(Destination::New);
+                    self.follow(Ending::Answered, interrupt).await?;
+                    continue;
+                }
+                Order::Compact => match self.host.server.compact(&self.conversation_id).await {
+                    Ok(cursor) => {
+                        let ending = self.show_compaction(cursor, interrupt).await?;
+                        if self.follow(ending, interrupt).await? {
+                            return self.leave();
+                        }
+                        continue;
+                    }
+                    Err(error) => Line::Error(error.to_string()),
+                },
+                Order::Conversations(None) => self.host.server.conversations(&self.conversation_id).await,
+                Order::Conversations(Some(asked)) => {
+                    match self.host.server.named(&asked, &self.conversation_id).await {
+                        Ok(id) => {
+                            self.moves = Some(Destination::Of(id));
+                            if self.follow(Ending::Answered, interrupt).await? {
+                                return self.leave();
+                            }
+                            continue;
+                        }
+                        Err(line) => line,
+                    }
+                }
                 Order::Stop => Line::Note("Nothing runs.".to_owned()),
                 Order::Cancel => Line::Note(NOTHING_QUEUED.to_owned()),
                 Order::Answer(_) => Line::Error(NOT_ASKED.to_owned()),
                 Order::Wrong(why) => Line::Error(why),
                 order @ (Order::Say(_) | Order::Retry(_) | Order::Edit(_)) => {
                     let ending = self.begin(order, false, interrupt).await?;
-                    if ending == Ending::Left || self.leaves {
+                    if self.follow(ending, interrupt).await? {
                         return self.leave();
                     }
                     if self.last.failed.is_none() || ending != Ending::Failed {
@@ -98,7 +128,7 @@ impl Chat {
     }
 
     /// Shows the last exchange of a continued conversation.
-    async fn recall(&mut self) -> Result<()> {
+    pub(super) async fn recall(&mut self) -> Result<()> {
         let Some(Exchange { message, answer }) =
             self.host.server.last_exchange(&self.conversation_id).await?
         else {

@@ -72,6 +72,12 @@ impl Directory<'_> {
         Ok(page.and_then(|page| page.into_iter().find(|conversation| conversation.id == *id)))
     }
 
+    /// The most recently used conversations, the latest first.
+    pub(super) async fn latest_ones(&self) -> Result<ConversationList> {
+        let page: Option<ConversationList> = self.get("/conversations").await?;
+        page.context("the server has no list of conversations: upgrade it")
+    }
+
     /// Whether a turn runs or waits in a conversation.
     pub(super) async fn is_active(&self, id: &ConversationId) -> Result<bool> {
         let state: Option<ConversationState> = self.get(&format!("/conversations/{id}/status")).await?;

@@ -66,7 +66,7 @@ impl Host {
     /// When the address is not valid.
     pub fn named(server: &str, token: Option<Hidden>) -> Result<Self> {
         let (name, kept) = (server.to_owned(), Kept::AtServer(server.to_owned()));
-        let server = Server { address: Address::parse(server)?, token };
+        let server = Server::new(Address::parse(server)?, token);
         Ok(Self { server, name, notes: Vec::new(), kept, resume: None })
     }
 
@@ -76,7 +76,7 @@ impl Host {
     /// When its address is not valid.
     pub fn private(private: Private) -> Result<Self> {
         let Private { url, token, name, notes, kept, resume } = private;
-        let server = Server { address: Address::parse(&url)?, token: Some(token) };
+        let server = Server::new(Address::parse(&url)?, Some(token));
         Ok(Self { server, name, notes, kept, resume: Some(resume) })
     }
 
@@ -87,8 +87,14 @@ impl Host {
             (Some(asked), _) => directory.find(asked).await?,
             (None, Some(name)) => return Ok(Found::new(directory.check_free(name).await?)),
             (None, None) if args.continues => directory.latest().await?,
-            (None, None) => return Ok(Found::new(ConversationId::from(Uuid::now_v7().to_string()))),
+            (None, None) => return Ok(Found::unnamed()),
         };
+        self.found(id).await
+    }
+
+    /// The state of an existing conversation.
+    pub(super) async fn found(&self, id: ConversationId) -> Result<Found> {
+        let directory = Directory(Remote::new(&self.server.address, self.server.token.as_ref())?);
         let last = Last { failed: directory.failed(&id).await?, message: directory.last_message(&id).await? };
         Ok(Found { is_active: directory.is_active(&id).await?, id, last, is_new: false })
     }
@@ -112,6 +118,11 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// A new conversation that has no name yet.
+    pub(super) fn unnamed() -> Self {
+        Self::new(ConversationId::from(Uuid::now_v7().to_string()))
+    }
+
     fn new(id: ConversationId) -> Self {
         Self { id, last: Last::default(), is_active: false, is_new: true }
     }

@@ -2,6 +2,7 @@
 
 mod draft;
 mod listener;
+mod quiet;
 
 use std::{io, panic};
 
@@ -17,6 +18,7 @@ use everturn_console::Interrupt;
 use super::approval::Choice;
 pub(super) use draft::Draft;
 use listener::Listener;
+pub(super) use quiet::Quiet;
 
 /// A person's action.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,14 +164,20 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        restore();
+        leave_raw();
     }
 }
 
-/// Restores the terminal. Does nothing if the terminal is gone.
-pub(super) fn restore() {
+/// Does nothing if the terminal is gone.
+fn leave_raw() {
     let _ = execute!(io::stdout(), DisableBracketedPaste);
     let _ = disable_raw_mode();
+}
+
+/// Restores the terminal as it was before the program. Does nothing if the terminal is gone.
+pub(super) fn restore() {
+    leave_raw();
+    quiet::leave();
 }
 
 /// Makes a panic restore the terminal before printing its message.
@@ -177,6 +185,7 @@ pub(super) fn restore_on_panic() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         let _ = disable_raw_mode();
+        quiet::leave();
         report(panic);
     }));
 }

@@ -23,6 +23,12 @@ pub(super) enum Order {
     Answer(Choice),
     /// Choose this model or route, or list them.
     Model(Option<String>),
+    /// Begin a new conversation.
+    New,
+    /// Summarize the older part of the conversation.
+    Compact,
+    /// Go on with the conversation that this names, or list them.
+    Conversations(Option<String>),
     /// Withdraw the newest queued message.
     Cancel,
     /// End the running turn.
@@ -57,6 +63,9 @@ impl Order {
             "/allow" if is_bare => Self::Answer(Choice::Once),
             "/allow" if rest == ALWAYS => Self::Answer(Choice::Always),
             "/deny" => Self::Answer(Choice::Deny(one())),
+            "/new" if is_bare => Self::New,
+            "/compact" if is_bare => Self::Compact,
+            "/conversations" => Self::Conversations(one()),
             "/cancel" if is_bare => Self::Cancel,
             "/stop" if is_bare => Self::Stop,
             "/exit" | "/quit" if is_bare => Self::Exit,
@@ -104,6 +113,10 @@ mod tests {
             ("/cancel", Order::Cancel),
             ("/help me", Order::Help),
             ("/tools", Order::Ask(Question::Tools)),
+            ("/new", Order::New),
+            ("/compact", Order::Compact),
+            ("/conversations", Order::Conversations(None)),
+            ("/conversations my week", Order::Conversations(Some("my week".to_owned()))),
         ] {
             assert_eq!(Order::of(line), order, "{line:?}");
         }

@@ -12,14 +12,16 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use crossterm::{
+    event::Event,
     execute,
     style::Colored,
     terminal::{Clear, ClearType},
 };
 use reedline::{
-    Color, ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory, KeyCode,
-    KeyModifiers, MenuBuilder as _, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
-    ReedlineMenu, Signal, SimpleMatchHighlighter, Span, Suggestion, default_emacs_keybindings,
+    Color, ColumnarMenu, Completer, CompletionResult, EditCommand, EditMode, Emacs, FileBackedHistory,
+    KeyCode, KeyModifiers, MenuBuilder as _, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
+    ReedlineMenu, ReedlineRawEvent, Signal, SimpleMatchHighlighter, Span, Suggestion,
+    default_emacs_keybindings,
 };
 use tokio::sync::oneshot;
 
@@ -80,8 +82,8 @@ enum Editor {
 impl Editor {
     fn new(models: Vec<String>) -> Self {
         let mut keys = default_emacs_keybindings();
-        // Pressed right after an answer, Enter may arrive as Ctrl-J.
-        keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('j'), ReedlineEvent::Submit);
+        let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
+        keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('j'), new_line);
         let interrupt = ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned());
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), interrupt);
         let complete = [ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
@@ -94,7 +96,7 @@ impl Editor {
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
             .with_quick_completions(true)
             .with_partial_completions(true)
-            .with_edit_mode(Box::new(Emacs::new(keys)))
+            .with_edit_mode(Box::new(Keymap { emacs: Emacs::new(keys), is_escaped: false }))
             .use_bracketed_paste(true)
             .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
             .with_ansi_colors(has_color);
@@ -133,6 +135,31 @@ impl Editor {
             *self = Self::Plain;
         }
         plain().unwrap_or(Answer::End)
+    }
+}
+
+/// Emacs keys, and a backslash right before Enter for a new line.
+struct Keymap {
+    emacs: Emacs,
+    /// Whether the last key was a backslash.
+    is_escaped: bool,
+}
+
+impl EditMode for Keymap {
+    fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        let event = Event::from(event);
+        let code = event.as_key_event().map(|key| (key.code, key.modifiers));
+        let is_backslash = code.is_some_and(|(code, _)| code == KeyCode::Char('\\'));
+        if std::mem::replace(&mut self.is_escaped, is_backslash)
+            && code == Some((KeyCode::Enter, KeyModifiers::NONE))
+        {
+            return ReedlineEvent::Edit(vec![EditCommand::Backspace, EditCommand::InsertNewline]);
+        }
+        ReedlineRawEvent::try_from(event).map_or(ReedlineEvent::None, |event| self.emacs.parse_event(event))
+    }
+
+    fn edit_mode(&self) -> PromptEditMode {
+        self.emacs.edit_mode()
     }
 }
 

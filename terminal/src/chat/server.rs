@@ -1,14 +1,18 @@
 //! HTTP requests to the server of a chat, beside the WebSocket connection.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, anyhow};
-use everturn_console::Hidden;
-use everturn_wire::{ConversationId, Models, QueueCancelled};
+use everturn_console::{Hidden, wording};
+use everturn_wire::{ConversationId, Models, QueueCancelled, Retried};
 use tokio::time::timeout;
 
 use super::{
     allowed,
+    conversations::{Conversations, Named},
     directory::{Directory, Exchange},
     order::Question,
     settings, tools,
@@ -19,12 +23,65 @@ use crate::remote::{Address, Remote, encoded};
 /// Timeout of a request. It is short because nothing of a turn is shown meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Maximum length of a displayed name of a conversation, in characters.
+const ASKED: usize = 60;
+
 pub(super) struct Server {
     pub(super) address: Address,
     pub(super) token: Option<Hidden>,
+    /// The conversations that were listed last, by their numbers.
+    listed: Mutex<Vec<ConversationId>>,
 }
 
 impl Server {
+    pub(super) fn new(address: Address, token: Option<Hidden>) -> Self {
+        Self { address, token, listed: Mutex::default() }
+    }
+
+    /// Lists the latest conversations, with numbers. `current` is marked.
+    pub(super) async fn conversations(&self, current: &ConversationId) -> Line {
+        let told = self.among_conversations(|all| all.list(None, current)).await;
+        told.map_or_else(|error| Line::Error(error.to_string()), Line::Note)
+    }
+
+    /// The conversation with this number in the last list, or with this in its title or at the beginning of its id.
+    ///
+    /// # Errors
+    /// What to show if it is none or more than one.
+    pub(super) async fn named(&self, asked: &str, current: &ConversationId) -> Result<ConversationId, Line> {
+        let named = self.among_conversations(|all| match all.named(asked) {
+            Named::Several(several) => Err(Line::Note(all.list(Some(&several), current))),
+            Named::One(id) => Ok(Some(id)),
+            Named::None => Ok(None),
+        });
+        let found = match named.await {
+            Ok(named) => named?,
+            Err(error) => return Err(Line::Error(error.to_string())),
+        };
+        match found {
+            Some(id) => Ok(id),
+            None => {
+                let found = self.patiently(async |remote| Directory(remote).find(asked).await).await;
+                let asked = wording::one_line(asked, ASKED);
+                found.map_err(|_| {
+                    Line::Error(format!(
+                        "No conversation has {asked:?} in its title: /conversations lists them."
+                    ))
+                })
+            }
+        }
+    }
+
+    async fn among_conversations<T>(&self, choose: impl FnOnce(&mut Conversations) -> T) -> Result<T> {
+        let all = self.patiently(async |remote| Directory(remote).latest_ones().await).await?;
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut conversations =
+            Conversations { all: all.into_iter().collect(), listed: std::mem::take(&mut *listed) };
+        let chosen = choose(&mut conversations);
+        *listed = conversations.listed;
+        Ok(chosen)
+    }
+
     /// The server's answer, as a line to show.
     pub(super) async fn tell(&self, question: Question, id: &ConversationId) -> Line {
         let told = self.patiently(async |remote| match question {
@@ -58,6 +115,16 @@ impl Server {
     /// Whether a turn runs or waits in a conversation.
     pub(super) async fn is_active(&self, id: &ConversationId) -> Result<bool> {
         self.patiently(async |remote| Directory(remote).is_active(id).await).await
+    }
+
+    /// Begins a turn that summarizes the older part of a conversation. Returns the cursor at which it begins.
+    pub(super) async fn compact(&self, id: &ConversationId) -> Result<String> {
+        let path = format!("/conversations/{id}/compact");
+        let ask = async |remote: Remote<'_>| {
+            let answer = remote.post(&path).await?.context("there is nothing to summarize yet")?;
+            Ok(answer.read::<Retried>()?.cursor)
+        };
+        self.patiently(ask).await
     }
 
     /// Withdraws a queued message. Returns false if it is too late.

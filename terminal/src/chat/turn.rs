@@ -16,6 +16,7 @@ use super::{
     key::{Acts, Key, Keys},
     link::{Link, News, TRIES},
     model,
+    moving::Destination,
     order::{self, Order},
     server::Server,
     story::{Beginning, Ending, Queued, Story},
@@ -56,6 +57,8 @@ pub(super) struct Turn<'a> {
     may_be_refused: bool,
     /// The model or route chosen during the turn.
     chosen: Option<String>,
+    /// The conversation to go on with instead.
+    moves: Option<Destination>,
     /// When it was stopped.
     stopping: Option<Instant>,
     /// A retry was cancelled, and its effect is not known yet.
@@ -75,6 +78,8 @@ pub(super) struct Shown {
     pub(super) report: Option<Box<FinalReport>>,
     /// Messages queued meanwhile, each of which begins a turn.
     pub(super) queued: VecDeque<Queued>,
+    /// The conversation to go on with, if the person left for another one.
+    pub(super) moves: Option<Destination>,
 }
 
 /// How calls that need approval are handled.
@@ -98,6 +103,8 @@ pub(super) enum Start {
     Message(u64, Option<String>),
     /// No command: the turn already runs and is watched from its start.
     Watch,
+    /// No command: the turn begins at this cursor.
+    From(String),
 }
 
 impl<'a> Turn<'a> {
@@ -123,6 +130,7 @@ impl<'a> Turn<'a> {
             since: Instant::now(),
             may_be_refused: false,
             chosen: None,
+            moves: None,
             stopping: None,
             cancelling: false,
         })
@@ -172,6 +180,11 @@ impl<'a> Turn<'a> {
             Start::Watch => {
                 Command::ChatSubscribe { conversation_id: conversation_id.clone(), cursor: None, extensions }
             }
+            Start::From(cursor) => Command::ChatSubscribe {
+                conversation_id: conversation_id.clone(),
+                cursor: Some(cursor),
+                extensions,
+            },
         };
         self.link.send(command).await
     }
@@ -183,7 +196,8 @@ impl<'a> Turn<'a> {
         self.view.end()?;
         let (ending, turn_id) = (ended?, self.story.id.clone());
         let (message, report) = (self.story.message, self.story.report.take());
-        Ok(Shown { ending, turn_id, message, chosen: self.chosen, report, queued: self.story.queued })
+        let (chosen, queued, moves) = (self.chosen, self.story.queued, self.moves);
+        Ok(Shown { ending, turn_id, message, chosen, report, queued, moves })
     }
 
     async fn follow(&mut self, keys: &mut Keys<'_>) -> Result<Ending> {
@@ -312,7 +326,7 @@ impl<'a> Turn<'a> {
                 self.answer(choice).await?;
                 return Ok(None);
             }
-            Order::Retry(_) | Order::Edit(_) => {
+            Order::Retry(_) | Order::Edit(_) | Order::Compact => {
                 Line::Note("Not now: wait for the end of the answer, or stop it with /stop.".to_owned())
             }
             Order::Stop => {
@@ -320,6 +334,17 @@ impl<'a> Turn<'a> {
                 return Ok(None);
             }
             Order::Exit => return Ok(Some(Ending::Left)),
+            Order::New | Order::Conversations(Some(_)) if !self.story.queued.is_empty() => {
+                Line::Note("Not now: a message is queued. /cancel takes it back.".to_owned())
+            }
+            Order::New => return Ok(self.move_to(Destination::New)),
+            Order::Conversations(Some(asked)) => {
+                match self.server.named(&asked, self.conversation_id).await {
+                    Ok(id) => return Ok(self.move_to(Destination::Of(id))),
+                    Err(line) => line,
+                }
+            }
+            Order::Conversations(None) => self.server.conversations(self.conversation_id).await,
             Order::Cancel => self.cancel().await?,
             Order::Help => Line::Note(order::help()),
             Order::Ask(question) => self.server.tell(question, self.conversation_id).await,
@@ -328,6 +353,12 @@ impl<'a> Turn<'a> {
         };
         self.view.line(&line)?;
         Ok(None)
+    }
+
+    /// Leaves the turn, which goes on, for another conversation.
+    fn move_to(&mut self, destination: Destination) -> Option<Ending> {
+        self.moves = Some(destination);
+        Some(Ending::Left)
     }
 
     async fn queue(&mut self, text: String) -> Result<Line> {

@@ -34,10 +34,15 @@ impl Draft {
         let line = &mut self.0;
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Enter if key.modifiers.contains(KeyModifiers::ALT) => line.insert_newline(),
-            // Pressed right after a line was sent, Enter may arrive as Ctrl-J.
+            KeyCode::Enter if key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT) => {
+                line.insert_newline();
+            }
+            KeyCode::Char('j') if control => line.insert_newline(),
+            KeyCode::Enter if line.get_buffer()[..line.insertion_point()].ends_with('\\') => {
+                line.delete_left_grapheme();
+                line.insert_newline();
+            }
             KeyCode::Enter => return self.send(),
-            KeyCode::Char('j') if control => return self.send(),
             KeyCode::Tab => {
                 let typed = line.get_buffer();
                 let completed = order::completed(typed).filter(|_| line.insertion_point() == typed.len());
@@ -87,9 +92,30 @@ mod tests {
         assert_eq!((draft.text(), draft.cursor()), ("ab", 2));
         draft.paste("1\r\n2\r3\n");
         assert_eq!(draft.text(), "ab1\n2\n3\n");
-        let sent = draft.press(KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL));
+        let sent = draft.press(KeyEvent::from(KeyCode::Enter));
         assert_eq!(sent, Some(Key::Send("ab1\n2\n3".to_owned())));
         assert!(draft.is_empty());
+    }
+
+    #[test]
+    fn three_ways_to_begin_a_new_line() {
+        let mut draft = Draft::default();
+        let backslash = KeyEvent::from(KeyCode::Char('\\'));
+        for (key, expected) in [
+            (KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL), "a\n"),
+            (KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT), "a\n\n"),
+            (backslash, "a\n\n\\"),
+            (KeyEvent::from(KeyCode::Enter), "a\n\n\n"),
+        ] {
+            if draft.is_empty() {
+                draft.paste("a");
+            }
+            assert_eq!(draft.press(key), Some(Key::Edited), "{key:?}");
+            assert_eq!(draft.text(), expected, "{key:?}");
+        }
+        draft.paste("b\\c");
+        let sent = draft.press(KeyEvent::from(KeyCode::Enter));
+        assert_eq!(sent, Some(Key::Send("a\n\n\nb\\c".to_owned())));
     }
 
     #[test]

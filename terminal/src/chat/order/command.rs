@@ -11,7 +11,7 @@ struct Command {
 }
 
 /// All commands, as `/help` lists them.
-const COMMANDS: [Command; 14] = [
+const COMMANDS: [Command; 17] = [
     of("/help", "", "list these commands"),
     of("/model", "[MODEL]", "choose the model or route, also for a turn that waits; alone, list them"),
     of(
@@ -26,6 +26,13 @@ const COMMANDS: [Command; 14] = [
     of("/deny", "[REASON]", "deny the tool call that waits"),
     of("/allowed", "", "list the tools that are allowed in this conversation"),
     of("/revoke", "TOOL", "ask before each call of that tool again"),
+    of("/new", "", "begin a new conversation"),
+    of(
+        "/conversations",
+        "[NUMBER]",
+        "list the conversations, or go on with one; a part of its title is enough",
+    ),
+    of("/compact", "", "summarize the older part of this conversation for the model now"),
     of("/tools", "", "list the tools that models are offered"),
     of("/settings", "[NAME VALUE]", "show or change the retry settings"),
     of("/exit", "", "leave; a turn that runs is kept"),
@@ -90,7 +97,8 @@ pub(in crate::chat) fn help() -> String {
     let row = |command: &Command| format!("{} {}", printer::pad(&command.usage(), WIDTH), command.about);
     let rows: Vec<String> = COMMANDS.iter().map(row).collect();
     format!(
-        "{}\nWhile a turn runs, a message is queued. Esc cancels a wait, Ctrl-C stops the turn, Ctrl-D leaves.",
+        "{}\nEnter sends. Ctrl-J, Alt+Enter, or \\ before Enter begins a new line.\n\
+         While a turn runs, a message is queued. Esc cancels a wait, Ctrl-C stops the turn, Ctrl-D leaves.",
         rows.join("\n")
     )
 }

@@ -13,9 +13,16 @@ impl Story {
     pub(super) fn compacting(&mut self, cause: CompactionCause, view: &mut dyn View) -> io::Result<()> {
         self.compaction = Some(cause);
         self.on_step();
-        let why = if cause == CompactionCause::Ahead { "is nearly" } else { "is" };
-        let note = format!("The conversation {why} too long for the model: summarizing earlier messages.");
-        view.line(&Line::Note(note))?;
+        let why = match cause {
+            CompactionCause::Ahead => Some("is nearly"),
+            CompactionCause::Requested => None,
+            _ => Some("is"),
+        };
+        if let Some(why) = why {
+            let note =
+                format!("The conversation {why} too long for the model: summarizing earlier messages.");
+            view.line(&Line::Note(note))?;
+        }
         view.status(Status::Summarizing)
     }
 
