@@ -1,8 +1,8 @@
 //! Configuration of a server.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use crate::{http, name};
+use crate::{Watchdog, http, name};
 
 /// An MCP server.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct ServerConfig {
     pub timeouts: Timeouts,
     /// Maximum size of a result, in bytes. Of a longer one, the beginning and the end are kept. Default: 256 KiB.
     pub max_result: usize,
+    /// Ends its program if this process is killed. Default: none, and a program that ignores the end of its input keeps running.
+    pub watchdog: Option<Arc<Watchdog>>,
 }
 
 impl ServerConfig {
@@ -29,6 +31,7 @@ impl ServerConfig {
             trust_annotations: false,
             timeouts: Timeouts::default(),
             max_result: 256 << 10,
+            watchdog: None,
         }
     }
 

@@ -22,6 +22,8 @@ mod redactor;
 mod server;
 mod supervisor;
 mod tool;
+mod watchdog;
 
 pub use config::{Command, ConfigError, Connection, Endpoint, ServerConfig, Setting, Timeouts};
 pub use server::McpServer;
+pub use watchdog::{Watchdog, watch_over};

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Command, Setting, link::Link};
+use crate::{Command, Setting, link::Link, watchdog::Watched};
 
 /// Variables passed on to programs: paths of programs, user files and temporary files, and locale. Others may contain
 /// secrets.
@@ -37,7 +37,7 @@ const INHERITED: [&str; 12] = [
 ];
 
 /// How long a process may take to exit after its standard input is closed, and again after SIGTERM.
-const GRACE: Duration = Duration::from_secs(1);
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// Maximum length of a logged line of standard error, in bytes.
 const LONGEST: usize = 1 << 10;
@@ -48,6 +48,8 @@ pub(crate) struct Process {
     /// `None` once all processes of the group are gone.
     #[cfg(unix)]
     group: Option<rustix::process::Pid>,
+    /// Dropped after the group was killed.
+    _watched: Option<Watched>,
     said: Said,
 }
 
@@ -92,7 +94,9 @@ impl Process {
         }
         #[cfg(unix)]
         let group = child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?));
+        let watchdog = link.config.watchdog.as_ref();
         let process = Self {
+            _watched: child.id().zip(watchdog).map(|(group, watchdog)| watchdog.watch(group)),
             child,
             #[cfg(unix)]
             group,

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use everturn_terminal::Running;
 
-use crate::config::Flags;
+use crate::{config::Flags, mcp};
 
 pub(crate) use conversations::Conversations;
 pub(crate) use health::Health;
@@ -86,6 +86,9 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// End the programs named on standard input when that ends: what ends MCP programs if everturn is killed
+    #[command(name = mcp::WATCH, hide = true)]
+    WatchPrograms,
     /// Write manual pages into a directory, e.g. ~/.local/share/man/man1
     Man {
         /// The directory; created if it is not there

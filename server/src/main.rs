@@ -79,6 +79,10 @@ async fn run(command: Command) -> Result<ExitCode> {
             let args = args.running(&environment)?;
             everturn_terminal::health(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
         }
+        Command::WatchPrograms => {
+            everturn_mcp::watch_over(io::stdin().lock());
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
         Command::Conversations(args) => {

@@ -1,9 +1,9 @@
 //! The MCP servers of a process.
 
-use std::{sync::Arc, time::Duration};
+use std::{env, process::Command, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
-use everturn_mcp::{McpServer, ServerConfig};
+use everturn_mcp::{Connection, McpServer, ServerConfig, Watchdog};
 use everturn_orchestrator::{Builder, ToolSource};
 use futures_util::future::join_all;
 use tokio::time::timeout;
@@ -11,8 +11,24 @@ use tokio::time::timeout;
 /// How long startup waits for the servers, so that the first turn has their tools. Slower servers are added later.
 const STARTING: Duration = Duration::from_secs(5);
 
+/// The command of the process that ends programs.
+pub(crate) const WATCH: &str = "watch-programs";
+
 /// How long the servers may take to end.
 const ENDING: Duration = Duration::from_secs(3);
+
+/// Starts the process that ends the servers' programs if this one is killed.
+fn watchdog() -> Option<Arc<Watchdog>> {
+    let program = env::current_exe();
+    let started = program.and_then(|program| Watchdog::start(Command::new(program).arg(WATCH)));
+    match started {
+        Ok(watchdog) => Some(Arc::new(watchdog)),
+        Err(error) => {
+            tracing::warn!(%error, "cannot watch MCP programs: if this process is killed, they may keep running");
+            None
+        }
+    }
+}
 
 /// The MCP servers of a process, which end with it.
 #[derive(Default)]
@@ -21,8 +37,10 @@ pub(crate) struct McpServers(Vec<Arc<McpServer>>);
 impl McpServers {
     /// Starts them in the background.
     pub(crate) fn start(configs: &[ServerConfig]) -> Result<Self> {
+        let is_program = |config: &ServerConfig| matches!(config.connection, Connection::Command(_));
+        let watchdog = if configs.iter().any(is_program) { watchdog() } else { None };
         let start = |config: &ServerConfig| {
-            let server = McpServer::start(config.clone());
+            let server = McpServer::start(ServerConfig { watchdog: watchdog.clone(), ..config.clone() });
             server.map(Arc::new).with_context(|| format!("MCP server {:?}", config.name))
         };
         configs.iter().map(start).collect::<Result<_>>().map(Self)

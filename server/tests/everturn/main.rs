@@ -28,6 +28,7 @@ mod kept;
 mod kill;
 mod manual;
 mod markdown;
+mod orphan;
 mod page;
 mod permission;
 mod pipe;
