@@ -112,6 +112,15 @@ pub trait Journal: Send + Sync + 'static {
         Ok(0)
     }
 
+    /// Gives space that is no longer used back to the system, if it is worth the work. Returns the number of bytes. Appends
+    /// may wait meanwhile. Default: gives back none.
+    ///
+    /// # Errors
+    /// When the storage fails. Nothing is lost.
+    async fn give_back(&self) -> Result<u64, JournalError> {
+        Ok(0)
+    }
+
     /// Returns conversations with an unsealed turn that is due before `before` ([`Wait::due_at`]), earliest first, then by id. A turn that must continue now comes first and is due before any time except 0. A turn that
     /// waits for a person without a deadline is not listed.
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError>;

@@ -210,6 +210,10 @@ impl Journal for SqliteJournal {
         self.drop_old_events(retention).await
     }
 
+    async fn give_back(&self) -> Result<u64, JournalError> {
+        self.shrink().await
+    }
+
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         self.reader.read(move |connection| query::unsealed(connection, before)).await
     }

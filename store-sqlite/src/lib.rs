@@ -19,6 +19,7 @@ mod reader;
 mod record;
 mod retention;
 mod schema;
+mod space;
 mod state;
 mod writer;
 

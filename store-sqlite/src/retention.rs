@@ -12,7 +12,7 @@ const CONVERSATIONS: i64 = 64;
 const EVENTS: usize = 4096;
 
 impl SqliteJournal {
-    /// Deletes events of sealed turns. The file does not shrink, but the space is reused.
+    /// Deletes events of sealed turns. The space is reused, or given back when it is worth it.
     pub(crate) async fn drop_old_events(&self, retention: Retention) -> Result<usize, JournalError> {
         let (mut dropped, mut next) = (0, Some(0));
         while let Some(after) = next {

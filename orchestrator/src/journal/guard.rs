@@ -77,6 +77,10 @@ impl Journal for Guarded {
         guard(async { self.0.drop_events(retention).await }).await
     }
 
+    async fn give_back(&self) -> Result<u64, JournalError> {
+        guard(async { self.0.give_back().await }).await
+    }
+
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
         guard(async { self.0.unsealed(before).await }).await
     }

@@ -2,12 +2,12 @@
 
 use std::{pin::pin, sync::Arc};
 
-use everturn_kernel::Input;
+use everturn_kernel::{Input, Millis};
 use everturn_wire::{ConversationId, ConversationStatus};
 
 use super::Orchestrator;
 use crate::{
-    Error,
+    Error, Head, ListCursor, Page,
     cluster::Command,
     conversation::{Control, Conversation, Seated},
     session::Ports,
@@ -15,6 +15,9 @@ use crate::{
 
 /// Maximum length of a title, in characters.
 const MAX_TITLE: usize = 200;
+
+/// Number of conversations looked at together when old ones are deleted.
+const IDLE: usize = 64;
 
 impl Orchestrator {
     /// Renames a conversation, durably, whether or not a turn is running. Returns the title without surrounding
@@ -44,6 +47,43 @@ impl Orchestrator {
     /// turn has ended.
     pub async fn delete(&self, id: &ConversationId) -> Result<bool, Error> {
         self.switch(id, Command::Delete).await
+    }
+
+    /// Deletes the conversations whose last activity was before this moment and that have no unsealed turn, with everything
+    /// in them. Returns their number.
+    ///
+    /// # Errors
+    /// When the journal fails. What was deleted so far stays deleted; another call continues.
+    pub async fn delete_idle(&self, idle_since: Millis) -> Result<usize, Error> {
+        let (mut deleted, mut last) = (0, (idle_since, ConversationId::from("~")));
+        loop {
+            let after = Some(ListCursor { last_activity_at: last.0, id: last.1 });
+            let some = self.ports.journal.conversations(Page { after, limit: Some(IDLE) }).await?;
+            let Some((id, head)) = some.last() else { return Ok(deleted) };
+            last = (head.last_activity_at, id.clone());
+            let is_sealed =
+                |head: &Head| !matches!(head.status, ConversationStatus::Active | ConversationStatus::Queued);
+            for (id, _) in some.iter().filter(|(_, head)| is_sealed(head)) {
+                deleted += usize::from(self.delete_if_idle(id, idle_since).await?);
+            }
+        }
+    }
+
+    async fn delete_if_idle(&self, id: &ConversationId, idle_since: Millis) -> Result<bool, Error> {
+        let conversation = match self.registry.get(id).await {
+            Err(Error::UnknownConversation { .. }) => return Ok(false),
+            found => found?,
+        };
+        // Taken before the look at its last activity, so that a turn that begins in between is noticed.
+        let vacancy = conversation.vacancy();
+        let is_idle = conversation.state().record.head.last_activity_at < idle_since;
+        if !is_idle || conversation.elsewhere().is_some() {
+            return Ok(false);
+        }
+        let Ok(seated) = conversation.claim_since(vacancy) else { return Ok(false) };
+        let removed = tokio::spawn(remove(self.ports.clone(), seated)).await;
+        removed.map_err(|_| Error::Broken { id: id.clone() })??;
+        Ok(true)
     }
 
     pub(super) async fn delete_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {

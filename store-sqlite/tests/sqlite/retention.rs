@@ -142,3 +142,44 @@ async fn ephemeral_conversations_are_in_no_list_and_go_in_parts() {
     assert!(journal.load(&id(150)).await.unwrap().is_some());
     assert_eq!(journal.conversations(Default::default()).await.unwrap(), listed);
 }
+
+/// Writes conversations of this many bytes each.
+async fn fill(journal: &SqliteJournal, ids: &[String], bytes: usize) {
+    for id in ids {
+        let commit = numbered(1, "x".repeat(bytes)).seal(figures("1"));
+        journal.append(&ConversationId::from(id.as_str()), Version(0), commit).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn deleted_space_is_given_back_while_the_journal_is_open() {
+    const EACH: usize = 1 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let ids: Vec<String> = (0..48).map(|number| format!("c{number}")).collect();
+    // The first time, the file is written anew; then it shrinks in steps.
+    for round in ["first", "second"] {
+        fill(&journal, &ids[8..], EACH).await;
+        if round == "first" {
+            fill(&journal, &ids[..8], EACH).await;
+        }
+        assert_eq!(journal.give_back().await.unwrap(), 0, "{round}: nothing is free");
+        for id in &ids[8..20] {
+            assert!(journal.remove(&ConversationId::from(id.as_str())).await.unwrap());
+        }
+        assert_eq!(journal.give_back().await.unwrap(), 0, "{round}: too little to be worth it");
+        for id in &ids[20..] {
+            assert!(journal.remove(&ConversationId::from(id.as_str())).await.unwrap());
+        }
+        let given = journal.give_back().await.unwrap();
+        assert!(given >= 40 * EACH as u64, "{round}: {given}");
+        let length = path.metadata().unwrap().len();
+        assert!(length < 10 * EACH as u64, "{round}: {length}");
+        let kept = journal.chunks(&ConversationId::from("c3"), Window::default()).await.unwrap();
+        assert_eq!(kept.len(), 1, "{round}");
+    }
+    drop(journal);
+    // A file of this size is checked for damage when it is opened.
+    SqliteJournal::open(&path).unwrap();
+}
