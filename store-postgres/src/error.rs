@@ -83,6 +83,14 @@ pub enum OpenError {
         /// What is wrong, and what to do.
         why: String,
     },
+    /// Nothing was kept there yet.
+    #[error(
+        "{place} is empty: nothing was kept there yet; name another database or schema, or start a server"
+    )]
+    Empty {
+        /// The database.
+        place: Place,
+    },
     /// The schema has other tables.
     #[error("{place} is not an Everturn journal, but has other tables: choose another schema")]
     Foreign {

@@ -15,16 +15,14 @@ use everturn_orchestrator::{
 };
 use everturn_store_rows::Unfit;
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
-use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::sync::oneshot;
 
 use crate::{
-    OpenError, Options, Place,
-    error::Failure,
+    OpenError, Options, Place, PostgresArchive,
     keeper::Keeper,
-    pool::{Kind, Pool},
-    read, schema,
-    session::{Session, Target},
+    pool::Pool,
+    schema,
+    session::Target,
     writer::{Append, Change, Definitions, Task, Writers, stopped},
 };
 
@@ -38,6 +36,7 @@ pub struct PostgresJournal {
     /// The number of the next append. Begins anywhere, so that those of different processes differ.
     appends: AtomicI64,
     writers: Writers,
+    archive: PostgresArchive,
     pub(crate) pool: Arc<Pool>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) definitions: Arc<Definitions>,
@@ -55,13 +54,15 @@ impl PostgresJournal {
         let definitions = Arc::new(Definitions::default());
         let session = target.connect_within(options.connect_within).await?;
         definitions.tidy(&session).await.map_err(|failure| schema::failed(&target.place, &failure))?;
+        let pool = Arc::new(Pool::new(target.clone(), options.give_up_after));
         let (anywhere, _) = uuid::Uuid::new_v4().as_u64_pair();
         Ok(Self {
             place: target.place.clone(),
             max_append: options.max_append,
             appends: AtomicI64::new(anywhere.cast_signed()),
             writers: Writers::start(&target, &keeper, &definitions, options.give_up_after),
-            pool: Arc::new(Pool::new(target, options.give_up_after)),
+            archive: PostgresArchive::over(pool.clone()),
+            pool,
             keeper,
             definitions,
         })
@@ -75,14 +76,6 @@ impl PostgresJournal {
     /// Returns how many times the answer to appends was lost, so that they were sent again.
     pub fn lost_answers(&self) -> u64 {
         self.writers.lost_answers()
-    }
-
-    /// Reads from the committed data.
-    async fn read<T: Send + 'static>(
-        &self,
-        read: impl Fn(Arc<Session>) -> BoxFuture<'static, Result<T, Failure>> + Send + Sync + 'static,
-    ) -> Result<T, JournalError> {
-        self.pool.run(Kind::Read, read).await
     }
 
     async fn change(
@@ -127,12 +120,7 @@ impl Journal for PostgresJournal {
     }
 
     async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
-        let id = id.clone();
-        self.read(move |session| {
-            let id = id.clone();
-            async move { read::load(&session, &id).await }.boxed()
-        })
-        .await
+        self.archive.load(id).await
     }
 
     async fn chunks(
@@ -140,12 +128,7 @@ impl Journal for PostgresJournal {
         id: &ConversationId,
         window: Window,
     ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
-        let id = id.clone();
-        self.read(move |session| {
-            let id = id.clone();
-            async move { read::chunks(&session, &id, window).await }.boxed()
-        })
-        .await
+        self.archive.chunks(id, window).await
     }
 
     async fn events(
@@ -154,29 +137,15 @@ impl Journal for PostgresJournal {
         after: Cursor,
         limit: usize,
     ) -> Result<Vec<StoredEvent>, JournalError> {
-        let id = id.clone();
-        self.read(move |session| {
-            let id = id.clone();
-            async move { read::events(&session, &id, after, limit).await }.boxed()
-        })
-        .await
+        self.archive.events(id, after, limit).await
     }
 
     async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
-        let id = id.clone();
-        self.read(move |session| {
-            let id = id.clone();
-            async move { read::metrics(&session, &id).await }.boxed()
-        })
-        .await
+        self.archive.metrics(id).await
     }
 
     async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        self.read(move |session| {
-            let page = page.clone();
-            async move { read::conversations(&session, &page).await }.boxed()
-        })
-        .await
+        self.archive.conversations(page).await
     }
 
     async fn rename(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
@@ -198,6 +167,6 @@ impl Journal for PostgresJournal {
     }
 
     async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
-        self.read(move |session| async move { read::unsealed(&session, before).await }.boxed()).await
+        self.archive.unsealed(before).await
     }
 }

@@ -6,9 +6,12 @@
 //!
 //! One server uses a database: it holds an advisory lock, and a server that has lost the lock to another cannot write.
 //!
+//! [`PostgresArchive`] reads a journal beside its server.
+//!
 //! This crate does *not* decide how long data is kept (its user calls `drop_events`), does not share a
 //! journal between servers, and knows nothing of turns beyond their saved form.
 
+mod archive;
 mod error;
 mod journal;
 mod keeper;
@@ -24,6 +27,7 @@ mod text;
 mod tls;
 mod writer;
 
+pub use archive::PostgresArchive;
 pub use error::{OpenError, Place};
 pub use journal::PostgresJournal;
 pub use options::Options;

@@ -47,7 +47,15 @@ pub(crate) async fn check(session: &Session, place: &Place) -> Result<(), OpenEr
 /// Brings the tables to the latest format. A foreign schema, or one of a newer version, is not changed. Nobody else may
 /// do this at the same time.
 pub(crate) async fn migrate(session: &Session, place: &Place) -> Result<(), OpenError> {
-    let found = format(session, place).await?;
+    let found = match format(session, place).await? {
+        Some(found) => found,
+        None => {
+            // Its name is made of letters, digits and underscores.
+            let sql = format!("CREATE SCHEMA {}", place.schema);
+            session.execute(&sql).await.map_err(|failure| failed(place, &failure))?;
+            0
+        }
+    };
     if found > KNOWN {
         return Err(OpenError::TooNew { place: place.clone(), found, known: KNOWN });
     }
@@ -58,25 +66,33 @@ pub(crate) async fn migrate(session: &Session, place: &Place) -> Result<(), Open
     Ok(())
 }
 
-/// Returns the format of a schema, which is created unless it exists; 0 = it is still empty.
-async fn format(session: &Session, place: &Place) -> Result<i64, OpenError> {
+/// Checks that a schema has a journal of the latest format, without changing anything.
+pub(crate) async fn check_written(session: &Session, place: &Place) -> Result<(), OpenError> {
+    match format(session, place).await? {
+        None | Some(0) => Err(OpenError::Empty { place: place.clone() }),
+        Some(found) if found > KNOWN => Err(OpenError::TooNew { place: place.clone(), found, known: KNOWN }),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Returns the format of a schema; 0 = it is still empty, `None` = it does not exist.
+async fn format(session: &Session, place: &Place) -> Result<Option<i64>, OpenError> {
     let error = |failure: Failure| failed(place, &failure);
     let sql = "SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = pg_namespace.oid),
         to_regclass(quote_ident(nspname) || '.format') IS NOT NULL
         FROM pg_namespace WHERE nspname = $1";
     let rows = session.query(sql, &[&place.schema]).await.map_err(error)?;
-    let Some(row) = rows.first() else {
-        // Its name is made of letters, digits and underscores.
-        session.execute(&format!("CREATE SCHEMA {}", place.schema)).await.map_err(error)?;
-        return Ok(0);
-    };
+    let Some(row) = rows.first() else { return Ok(None) };
     match (row.get::<_, i64>(0), row.get::<_, bool>(1)) {
-        (0, _) => Ok(0),
+        (0, _) => Ok(Some(0)),
         (_, false) => Err(OpenError::Foreign { place: place.clone() }),
         (_, true) => {
             let rows = session.query("SELECT version FROM format", &[]).await.map_err(error)?;
             match rows.first() {
-                Some(row) => row.try_get(0).map_err(|_| OpenError::Foreign { place: place.clone() }),
+                Some(row) => {
+                    let version = row.try_get(0).map_err(|_| OpenError::Foreign { place: place.clone() })?;
+                    Ok(Some(version))
+                }
                 None => Err(OpenError::Foreign { place: place.clone() }),
             }
         }
