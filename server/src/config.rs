@@ -215,10 +215,10 @@ impl Config {
         Cluster::resolve(flags, environment, file.cluster)
     }
 
-    /// Whether a Postgres database keeps conversations.
-    pub(crate) fn has_postgres(flags: &Flags, environment: &Environment<'_>) -> Result<bool> {
+    /// Returns only how to use the Postgres database that keeps conversations, if there is one.
+    pub(crate) fn postgres(flags: &Flags, environment: &Environment<'_>) -> Result<Option<Postgres>> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
-        Ok(Postgres::resolve(flags, environment, file.postgres, &file.source)?.is_some())
+        Postgres::resolve(flags, environment, file.postgres, &file.source)
     }
 
     /// Returns only the URL at which a server with this configuration can be reached from this machine.

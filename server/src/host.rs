@@ -4,14 +4,16 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::{Result, anyhow};
 use everturn_console::Hidden;
-use everturn_store_sqlite::{OpenError, SqliteJournal};
+use everturn_store_postgres::{OpenError as DatabaseError, PostgresJournal};
+use everturn_store_sqlite::OpenError;
 use everturn_terminal::{Host, Kept};
 
 use crate::{
     assembly, cli,
-    config::{Config, Environment, Flags},
+    config::{Config, Environment, Flags, Postgres},
     permission,
     private::Private,
+    storage::Storage,
 };
 
 /// Returns the given server, else a private one inside this process, which is stored in `private`.
@@ -24,52 +26,68 @@ pub(crate) async fn find(
     if let Some(server) = &words.server {
         return Host::named(server, token(words.token.as_ref(), environment));
     }
-    let (config, journal, unkept) = keeping(args, environment)?;
+    let (config, storage, unkept) = keeping(args, environment).await?;
     let mut off = config.off.clone();
     let mut warnings = [config.warnings.clone(), permission::warnings(&config)].concat();
-    let started = private.insert(Private::start(config, journal.clone()).await?);
+    let started = private.insert(Private::start(config, storage.clone()).await?);
     off.append(&mut started.off);
     warnings.append(&mut started.warnings);
     let off = off.iter().map(|line| format!("Off: {line}"));
     let warnings = warnings.iter().map(|line| format!("Warning: {line}"));
     let notes = off.chain(warnings).chain(unkept).collect();
     let name = words.model.clone().unwrap_or_else(|| started.default_model.clone());
-    let kept = match journal {
-        None => Kept::Nowhere,
-        Some(_) => Kept::InFile(again(&args.flags())),
+    let kept = match storage {
+        Storage::Memory => Kept::Nowhere,
+        _ => Kept::Here(again(&args.flags())),
     };
     let (url, token) = (started.url.clone(), started.token.clone());
     Host::private(everturn_terminal::Private { url, token, name, notes, kept, resume: started.resuming() })
 }
 
-/// Returns the configuration and the journal of conversations. Without a journal, a line says why, unless none was wanted.
+/// Returns the configuration, and where conversations are kept. If that is only memory, a line says why, unless that was
+/// wanted.
 ///
-/// If a conversation or a file is named on the command line, the file must be usable. Otherwise, a chat without its file is
-/// better than none.
-fn keeping(
+/// If a conversation or a file is named on the command line, the storage must be usable. Otherwise, a chat without it is better
+/// than none.
+async fn keeping(
     args: &cli::Chat,
     environment: &Environment<'_>,
-) -> Result<(Config, Option<Arc<SqliteJournal>>, Option<String>)> {
+) -> Result<(Config, Storage, Option<String>)> {
     let (words, flags) = (&args.words, args.flags());
     let mut config = Config::resolve(&Flags { memory: true, ..flags.clone() }, environment)?;
     if words.ephemeral {
-        return Ok((config, None, None));
+        return Ok((config, Storage::Memory, None));
     }
-    let place = Config::data(&flags, environment).map_err(|_| {
-        anyhow!("there is no home directory to keep conversations in: name a file with --data, or keep nothing with --ephemeral")
-    });
-    let opened = place.and_then(|path| match assembly::journal(&path) {
-        Ok(journal) => Ok((journal, path)),
-        Err(error) => Err(explain(error, &path)),
-    });
+    let opened = match Config::postgres(&flags, environment)? {
+        Some(postgres) => database(&postgres).await,
+        None => file(&flags, environment, &mut config),
+    };
     match opened {
-        Ok((journal, path)) => {
-            config.data = Some(path);
-            Ok((config, Some(journal), None))
-        }
+        Ok(storage) => Ok((config, storage, None)),
         Err(error) if words.data.is_some() || words.goes_on() => Err(error),
-        Err(error) => Ok((config, None, Some(format!("Not kept: {error:#}")))),
+        Err(error) => Ok((config, Storage::Memory, Some(format!("Not kept: {error:#}")))),
     }
+}
+
+async fn database(postgres: &Postgres) -> Result<Storage> {
+    let opened = PostgresJournal::open(&postgres.options).await;
+    let journal = opened.map_err(|error| match error {
+        DatabaseError::InUse { place, .. } => anyhow!(
+            "another everturn uses {place}. If it is a server, talk through it with --server, e.g. --server \
+             http://127.0.0.1:4777; else end it, or name a data file with --data"
+        ),
+        error => error.into(),
+    })?;
+    Ok(Storage::Database(Arc::new(journal)))
+}
+
+fn file(flags: &Flags, environment: &Environment<'_>, config: &mut Config) -> Result<Storage> {
+    let path = Config::data(flags, environment).map_err(|_| {
+        anyhow!("there is no home directory to keep conversations in: name a file with --data, or keep nothing with --ephemeral")
+    })?;
+    let journal = assembly::journal(&path).map_err(|error| explain(error, &path))?;
+    config.data = Some(path);
+    Ok(Storage::File(journal))
 }
 
 /// Returns the command that opens the same file with the same configuration, for a shell.

@@ -86,8 +86,9 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),
         Command::Conversations(args) => {
-            let source = storage::source(&args.flags(), &environment).await?;
-            everturn_terminal::conversations(&args.action, &source).await
+            let find = async || storage::source(&args.flags(), &environment, args.action.deletes()).await;
+            let token = host::token(args.action.token(), &environment);
+            everturn_terminal::conversations(&args.action, token.as_ref(), find).await
         }
     }
 }

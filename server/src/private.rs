@@ -3,15 +3,14 @@
 use std::{
     future::pending,
     net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
 };
 
 use anyhow::{Context as _, Result};
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
-use everturn_store_sqlite::SqliteJournal;
 use everturn_terminal::{Resume, source_state};
 use everturn_transport_http::{Metrics, serve};
 use everturn_wire::{ConversationId, ToolSourceStatus};
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::{
@@ -35,26 +34,28 @@ pub(crate) struct Private {
     pub(crate) warnings: Vec<String>,
     orchestrator: Orchestrator,
     servers: McpServers,
+    pruning: Option<JoinHandle<()>>,
 }
 
 impl Private {
-    /// Starts it. Without a journal, conversations end with the process. It resumes no turn by itself: those of the file
+    /// Starts it. In memory, conversations end with the process. It resumes no turn by itself: those of the storage
     /// are other people's, or of another time.
-    pub(crate) async fn start(config: Config, journal: Option<Arc<SqliteJournal>>) -> Result<Self> {
+    pub(crate) async fn start(config: Config, storage: Storage) -> Result<Self> {
         let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
         let config = Config { token: Some(token.clone()), ..config };
         let servers = McpServers::start(&config.mcp)?;
-        let orchestrator =
-            assembly::orchestrator(&config, Storage::of_file(journal.clone()), &servers, None)?;
+        let orchestrator = assembly::orchestrator(&config, storage.clone(), &servers, None)?;
         let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
         let address = listener.local_addr()?;
         let capacity = Capacity::of_process();
         let (app, _) = router::open(&orchestrator, &config, &capacity, Metrics::none(), address)?;
         tokio::spawn(serve(listener, app, capacity.connections, pending()));
-        if let Some(journal) = journal {
+        let mut pruning = None;
+        if let Some(journal) = storage.journal() {
             orchestrator.restore().await.context("cannot read what was kept")?;
-            let clock = SystemClock::default();
-            tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
+            let (kept, clock) = (orchestrator.clone(), SystemClock::default());
+            let pruned = retention::run(kept, journal, config.keep, move || clock.now());
+            pruning = Some(tokio::spawn(pruned));
         }
         servers.settled().await;
         let sources = orchestrator.tools().sources;
@@ -63,7 +64,7 @@ impl Private {
             off.map(|source| format!("MCP server {:?}: {}", source.name, source_state(source))).collect();
         let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
         let (url, warnings) = (format!("http://{address}"), policy::warnings(&orchestrator));
-        Ok(Self { url, token, default_model, off, warnings, orchestrator, servers })
+        Ok(Self { url, token, default_model, off, warnings, orchestrator, servers, pruning })
     }
 
     /// Has a turn of an earlier process go on.
@@ -81,6 +82,9 @@ impl Private {
     /// Saves what runs, so that it can go on another time.
     pub(crate) async fn close(self) {
         save(&self.orchestrator, GRACE).await;
+        if let Some(pruning) = self.pruning {
+            pruning.abort();
+        }
         self.servers.close().await;
     }
 }

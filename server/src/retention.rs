@@ -1,6 +1,6 @@
 //! Removes old data while turns run.
 
-use std::{sync::Weak, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::Millis;
 use everturn_orchestrator::{Journal, Orchestrator};
@@ -11,22 +11,39 @@ use crate::config::Keep;
 /// Interval between checks.
 const EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// Removes old events now and then every hour, as long as the journal is in use. A journal works in small steps, between
-/// which turns are saved. Servers that share a journal each do this: the second one finds nothing to remove.
-pub(crate) async fn run<J: Journal + ?Sized>(journal: Weak<J>, keep: Keep, now: impl Fn() -> Millis) {
-    if keep.is_all() {
-        return;
-    }
+/// Removes old conversations and old events now and then every hour, and gives their space back. Never returns. A journal
+/// works in small steps, between which turns are saved. Servers that share a journal each do this: the second one finds
+/// nothing to remove.
+pub(crate) async fn run(
+    orchestrator: Orchestrator,
+    journal: Arc<dyn Journal>,
+    keep: Keep,
+    now: impl Fn() -> Millis,
+) {
     let mut due = interval(EVERY);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         due.tick().await;
-        let Some(journal) = journal.upgrade() else { return };
-        match journal.drop_events(keep.at(now())).await {
+        // What fails is tried again in an hour.
+        if let Some(since) = keep.idle_since(now()) {
+            match orchestrator.delete_idle(since).await {
+                Ok(0) => {}
+                Ok(conversations) => tracing::info!(conversations, "deleted old conversations"),
+                Err(error) => tracing::warn!(%error, "cannot delete old conversations"),
+            }
+        }
+        let events = keep.events(now());
+        if !events.is_all() {
+            match journal.drop_events(events).await {
+                Ok(0) => {}
+                Ok(events) => tracing::info!(events, "removed the events of old turns"),
+                Err(error) => tracing::warn!(%error, "cannot remove the events of old turns"),
+            }
+        }
+        match journal.give_back().await {
             Ok(0) => {}
-            Ok(events) => tracing::info!(events, "removed the events of old turns"),
-            // Try again in an hour.
-            Err(error) => tracing::warn!(%error, "cannot remove the events of old turns"),
+            Ok(bytes) => tracing::info!(bytes, "gave unused space of the data file back"),
+            Err(error) => tracing::warn!(%error, "cannot give unused space of the data file back"),
         }
     }
 }
@@ -56,7 +73,8 @@ mod tests {
     };
 
     use bytes::Bytes;
-    use everturn_orchestrator::{Commit, Cursor, Head, StoredEvent, Version};
+    use everturn_orchestrator::{Commit, Cursor, Head, Page, StoredEvent, Version};
+    use everturn_provider::Demo;
     use everturn_store_sqlite::SqliteJournal;
     use everturn_wire::{ConversationId, ConversationStatus, TurnMetrics};
     use tokio::time::sleep;
@@ -92,24 +110,29 @@ mod tests {
         let journal = journal(&directory.path().join("everturn.db"), &id).await;
         let now = Arc::new(AtomicU64::new(DAY_MS));
         let clock = now.clone();
+        let orchestrator = Orchestrator::builder()
+            .model("demo", Demo::MODEL, Arc::new(Demo))
+            .journal(journal.clone())
+            .build();
         let keep = Keep::for_days(1);
-        let sweeping =
-            tokio::spawn(run(Arc::downgrade(&journal), keep, move || Millis(clock.load(Ordering::Relaxed))));
-        let left = async || journal.events(&id, Cursor::default(), 9).await.unwrap().len();
+        let sweeping = tokio::spawn(run(orchestrator, journal.clone(), keep, move || {
+            Millis(clock.load(Ordering::Relaxed))
+        }));
+        let events = async || journal.events(&id, Cursor::default(), 9).await.unwrap().len();
+        let conversations = async || journal.conversations(Page::default()).await.unwrap().len();
         for _ in 0..3 {
             sleep(EVERY).await;
-            assert_eq!(left().await, 1, "as old as what is kept");
+            assert_eq!((events().await, conversations().await), (1, 1), "as old as what is kept");
         }
         now.store(DAY_MS + 1, Ordering::Relaxed);
         // The journal's thread does not use the paused clock, so it may still be working.
         for _ in 0..10_000 {
             sleep(EVERY).await;
-            if left().await == 0 {
+            if conversations().await == 0 {
                 break;
             }
         }
-        assert_eq!(left().await, 0);
-        drop(journal);
-        sweeping.await.expect("it ends with the journal");
+        assert_eq!((events().await, conversations().await), (0, 0));
+        sweeping.abort();
     }
 }

@@ -5,7 +5,6 @@ use std::{
     io::{self, ErrorKind, Write as _},
     net::SocketAddr,
     process::ExitCode,
-    sync::Arc,
     time::Duration,
 };
 
@@ -14,7 +13,7 @@ use everturn_console::Interrupt;
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
 use everturn_transport_http::{Metrics, serve};
 use futures_util::future::join;
-use tokio::{net::TcpListener, sync::oneshot, time::timeout};
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
 
 use crate::{
     assembly,
@@ -57,10 +56,10 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let (app, sockets) = router::open(&orchestrator, &config, &capacity, metrics, address)?;
     servers.settled().await;
     let resumed = orchestrator.resume().await.context("cannot resume earlier turns")?;
-    if let Some(journal) = storage.journal() {
+    let pruning = storage.journal().map(|journal| {
         let clock = SystemClock::default();
-        tokio::spawn(retention::run(Arc::downgrade(&journal), config.keep, move || clock.now()));
-    }
+        tokio::spawn(retention::run(orchestrator.clone(), journal, config.keep, move || clock.now()))
+    });
     let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
     let greeting =
@@ -91,6 +90,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         }
     }
     sweeping.abort();
+    pruning.inspect(JoinHandle::abort);
     upkeep.abort();
     Ok(ExitCode::SUCCESS)
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use everturn_orchestrator::{Builder, Cluster, Journal};
 use everturn_store_nats::{NatsJournal, NatsState};
-use everturn_store_postgres::PostgresJournal;
+use everturn_store_postgres::{OpenError, PostgresArchive, PostgresJournal};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_terminal::Source;
 
@@ -35,20 +35,29 @@ pub(crate) struct Shared {
     cluster: Cluster,
 }
 
-/// Returns where the conversations of a server with this configuration are, which need not run.
-pub(crate) async fn source(flags: &Flags, environment: &Environment<'_>) -> Result<Source> {
-    if Config::has_postgres(flags, environment)? {
-        bail!(
-            "conversations are in Postgres, which this command cannot read: use the HTTP API of their server, or name a \
-             data file with --data"
-        );
+/// Returns where the conversations of a server with this configuration are, which need not run. `deletes`: they are not only
+/// read.
+pub(crate) async fn source(flags: &Flags, environment: &Environment<'_>, deletes: bool) -> Result<Source> {
+    let shared = |journal, state| Source::Shared(everturn_terminal::Shared { journal, state });
+    if let Some(postgres) = Config::postgres(flags, environment)? {
+        if !deletes {
+            return Ok(shared(Arc::new(PostgresArchive::open(&postgres.options).await?), None));
+        }
+        let journal = PostgresJournal::open(&postgres.options).await.map_err(|error| match error {
+            OpenError::InUse { place, .. } => anyhow!(
+                "a server uses {place}, and would go on writing to what is deleted: have it delete them, with --server, e.g. \
+                 --server http://127.0.0.1:4777"
+            ),
+            error => error.into(),
+        })?;
+        return Ok(shared(Arc::new(journal), None));
     }
     let Some(cluster) = Config::cluster(flags, environment)? else {
         return Ok(Source::File(Config::data(flags, environment)?));
     };
     let journal = NatsJournal::connect(&cluster.options).await?;
     let state = Arc::new(journal.state().await?);
-    Ok(Source::Shared(everturn_terminal::Shared { journal: Arc::new(journal), state }))
+    Ok(shared(Arc::new(journal), Some(state)))
 }
 
 impl Storage {
@@ -71,11 +80,6 @@ impl Storage {
             Some(path) => Self::File(assembly::journal(path)?),
             None => Self::Memory,
         })
-    }
-
-    /// Uses a file, or memory if there is none.
-    pub(crate) fn of_file(journal: Option<Arc<SqliteJournal>>) -> Self {
-        journal.map_or(Self::Memory, Self::File)
     }
 
     /// Returns the journal; `None` = in memory.

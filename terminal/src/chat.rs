@@ -268,10 +268,10 @@ impl Chat {
             Kept::AtServer(server) => {
                 format!("everturn chat --server {server} --conversation {}", self.conversation_id)
             }
-            Kept::InFile(words) if self.has_moved => {
+            Kept::Here(words) if self.has_moved => {
                 format!("{words} --conversation {}", self.conversation_id)
             }
-            Kept::InFile(words) => format!("{words} --continue"),
+            Kept::Here(words) => format!("{words} --continue"),
             Kept::Nowhere => return Ok(()),
         };
         Ok(self.view.line(&Line::Command { remark: "Continue with:", command: words })?)

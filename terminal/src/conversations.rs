@@ -7,6 +7,7 @@ mod list;
 mod pending;
 pub(crate) mod selection;
 mod show;
+mod store;
 
 use std::{
     fs,
@@ -17,47 +18,72 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use everturn_console::printer::{self, Printer};
+use everturn_console::{
+    Hidden,
+    printer::{self, Printer},
+};
 use everturn_orchestrator::{Journal, StateStore};
 
-use crate::{args::Conversations, calendar::Calendar};
+use crate::{
+    args::Conversations,
+    calendar::Calendar,
+    remote::{Address, Remote},
+};
 use archive::Archive;
+use delete::Which;
+use store::Store;
 
 /// Where conversations are kept.
 #[derive(Clone)]
 pub enum Source {
     /// In a file.
     File(PathBuf),
-    /// In a journal that servers share. They may be running.
+    /// In a journal that servers may be using.
     Shared(Shared),
 }
 
-/// A journal that servers share.
+/// A journal that servers may be using.
 #[derive(Clone)]
 pub struct Shared {
     /// The journal.
     pub journal: Arc<dyn Journal>,
-    /// The documents beside it.
-    pub state: Arc<dyn StateStore>,
+    /// The documents beside it, if it does not delete them itself.
+    pub state: Option<Arc<dyn StateStore>>,
 }
 
-/// Performs an action on conversations.
+/// Performs an action on conversations. `token`: for a running server, if one is named.
 ///
 /// # Errors
 /// When they cannot be read, or there is no such conversation.
-pub async fn run(action: &Conversations, source: &Source) -> Result<ExitCode> {
+pub async fn run(
+    action: &Conversations,
+    token: Option<&Hidden>,
+    source: impl AsyncFnOnce() -> Result<Source>,
+) -> Result<ExitCode> {
     let done = match action {
         Conversations::List { json } => {
-            list::run(&Archive::open(source)?, *json, &mut Printer::of_stdout()).await
+            list::run(&Archive::open(&source().await?)?, *json, &mut Printer::of_stdout()).await
         }
         Conversations::Show { id, full } => {
-            let calendar = Calendar::of_process();
-            show::run(&Archive::open(source)?, id, *full, &calendar, &mut Printer::of_stdout()).await
+            let (calendar, archive) = (Calendar::of_process(), Archive::open(&source().await?)?);
+            show::run(&archive, id, *full, &calendar, &mut Printer::of_stdout()).await
         }
         Conversations::Export { ids, output } => {
-            export::run(&Archive::open(source)?, ids, output.as_deref()).await
+            export::run(&Archive::open(&source().await?)?, ids, output.as_deref()).await
         }
-        Conversations::Delete { ids, yes } => return delete::run(source, ids, *yes).await,
+        Conversations::Delete { ids, older_than, server, yes, .. } => {
+            let which = match older_than {
+                Some(age) => Which::OlderThan(*age),
+                None => Which::Named(ids),
+            };
+            return match server {
+                Some(server) => {
+                    let address = Address::parse(server)?;
+                    delete::run(&Store::Server(Remote::new(&address, token)?), which, *yes).await
+                }
+                None => delete::run(&Store::open(&source().await?)?, which, *yes).await,
+            };
+        }
     };
     printer::unless_closed(done)
 }

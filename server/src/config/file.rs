@@ -146,6 +146,7 @@ pub(super) type Chain = Vec<Spanned<String>>;
 pub(super) struct RetentionTable {
     pub(super) keep_events_days: Option<Amount>,
     pub(super) keep_events_turns: Option<Amount>,
+    pub(super) keep_conversations_days: Option<Amount>,
     pub(super) keep_ephemeral_minutes: Option<u32>,
 }
 

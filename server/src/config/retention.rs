@@ -1,4 +1,4 @@
-//! Retention of events, apart from the history.
+//! Retention of events and of whole conversations.
 
 use std::{fmt, time::Duration};
 
@@ -23,11 +23,13 @@ pub(super) fn ephemeral(table: &RetentionTable) -> Duration {
     Duration::from_secs(60 * u64::from(minutes))
 }
 
-/// Which sealed turns keep their events: those that are both recent and among the newest of their conversation.
+/// Which conversations are kept, and which of their sealed turns keep their events: those that are both recent and among the
+/// newest of their conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keep {
     days: Amount,
     turns: Amount,
+    conversation_days: Amount,
 }
 
 /// A number, or all.
@@ -42,24 +44,31 @@ impl Keep {
         Self {
             days: table.keep_events_days.unwrap_or(Amount::Only(DAYS)),
             turns: table.keep_events_turns.unwrap_or(Amount::All),
+            conversation_days: table.keep_conversations_days.unwrap_or(Amount::All),
         }
     }
 
     #[cfg(test)]
     pub(crate) fn for_days(days: u32) -> Self {
-        Self { days: Amount::Only(days), turns: Amount::All }
+        Self { days: Amount::Only(days), turns: Amount::All, conversation_days: Amount::Only(days) }
     }
 
-    /// Whether everything is kept for ever.
-    pub(crate) fn is_all(self) -> bool {
-        (self.days, self.turns) == (Amount::All, Amount::All)
+    /// Returns the retention of events relative to the current time.
+    pub(crate) fn events(self, now: Millis) -> Retention {
+        Retention {
+            sealed_before: self.days.only().map(|days| before(now, days)),
+            newest_turns: self.turns.only(),
+        }
     }
 
-    /// Returns the retention relative to the current time.
-    pub(crate) fn at(self, now: Millis) -> Retention {
-        let before = |days| Millis(now.0.saturating_sub(u64::from(days) * DAY_MS));
-        Retention { sealed_before: self.days.only().map(before), newest_turns: self.turns.only() }
+    /// Returns since when a conversation may have been idle, relative to the current time; `None` = for ever.
+    pub(crate) fn idle_since(self, now: Millis) -> Option<Millis> {
+        self.conversation_days.only().map(|days| before(now, days))
     }
+}
+
+fn before(now: Millis, days: u32) -> Millis {
+    Millis(now.0.saturating_sub(u64::from(days) * DAY_MS))
 }
 
 impl Amount {
@@ -107,10 +116,10 @@ mod tests {
     fn days_are_counted_back_from_now() {
         let keep = Keep::for_days(2);
         let expected = Retention { sealed_before: Some(Millis(DAY_MS)), newest_turns: None };
-        assert_eq!(keep.at(Millis(3 * DAY_MS)), expected);
-        assert_eq!(keep.at(Millis(5)).sealed_before, Some(Millis(0)), "before that there was nothing");
-        let all = Keep { days: Amount::All, turns: Amount::All };
-        assert!(all.is_all() && !keep.is_all());
-        assert_eq!(all.at(Millis(5)), Retention::default());
+        assert_eq!(keep.events(Millis(3 * DAY_MS)), expected);
+        assert_eq!(keep.events(Millis(5)).sealed_before, Some(Millis(0)), "before that there was nothing");
+        assert_eq!(keep.idle_since(Millis(3 * DAY_MS)), Some(Millis(DAY_MS)));
+        let all = Keep { days: Amount::All, turns: Amount::All, conversation_days: Amount::All };
+        assert_eq!((all.events(Millis(5)), all.idle_since(Millis(5))), (Retention::default(), None));
     }
 }

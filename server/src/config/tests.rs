@@ -294,8 +294,18 @@ fn files_that_others_may_read_are_named() {
 }
 
 #[test]
+fn conversations_are_kept_for_ever_unless_a_number_of_days_is_set() {
+    let idle_since =
+        |file: &str| Case::new(file).config().keep.idle_since(everturn_kernel::Millis(40 * 86_400_000));
+    assert_eq!(idle_since(""), None);
+    assert_eq!(idle_since("[retention]\nkeep_conversations_days = \"all\""), None);
+    let days = "[retention]\nkeep_conversations_days = 30";
+    assert_eq!(idle_since(days), Some(everturn_kernel::Millis(10 * 86_400_000)));
+}
+
+#[test]
 fn events_are_kept_for_a_month_by_default() {
-    let kept = |file: &str| Case::new(file).config().keep.at(everturn_kernel::Millis(40 * 86_400_000));
+    let kept = |file: &str| Case::new(file).config().keep.events(everturn_kernel::Millis(40 * 86_400_000));
     let month = kept("");
     assert_eq!(month.sealed_before, Some(everturn_kernel::Millis(10 * 86_400_000)));
     assert_eq!(month.newest_turns, None);

@@ -143,7 +143,7 @@ async fn an_export_has_lines_of_the_schema_and_contains_everything_once() {
 async fn nothing_is_deleted_by_accident() {
     let (home, mut server, _provider) = kept().await;
     let running = complaint(&home, &["delete", "done-1", "--yes"]).await;
-    assert!(running.contains("a server has ") && running.contains("stop it"), "{running}");
+    assert!(running.contains("a server has ") && running.contains("with --server"), "{running}");
     server.child.kill().await.unwrap();
     let empty = home.path().join("empty.db");
     fs::write(&empty, "").unwrap();
@@ -167,6 +167,26 @@ async fn nothing_is_deleted_by_accident() {
     let server = home.serve().await;
     let lines = post(&server, "/chat", &json!({ "conversationId": "waits-1", "message": "anew" })).await;
     assert_eq!(ndjson(lines).await[0]["text"], "anew", "a deleted one may begin anew");
+}
+
+#[tokio::test]
+async fn old_conversations_are_deleted_by_the_running_server_or_in_its_file() {
+    let (home, mut server, _provider) = kept().await;
+    let url = server.url.clone();
+    let at_server = |age: &'static str| ["delete", "--yes", "--older-than", age, "--server"];
+    let (status, told, error) = ask(&home, &[&at_server("1d")[..], &[&url]].concat()).await;
+    assert_eq!(
+        (status.code(), told.as_str(), error.as_str()),
+        (Some(0), "", "No conversation is that old.\n")
+    );
+    let told = said(&home, &[&at_server("0d")[..], &[&url]].concat()).await;
+    assert_eq!(told, "Deleted done-1 \u{201c}Würfle 日本 für mich\u{201d}\n", "unfinished turns stay");
+    let listed = said(&home, &["list"]).await;
+    assert!(listed.contains("waits-1") && !listed.contains("done-1"), "{listed}");
+    server.child.kill().await.unwrap();
+    let words = ["delete", "--yes", "--older-than", "0h"];
+    assert_eq!(ask(&home, &words).await.2, "No conversation is that old.\n");
+    assert!(complaint(&home, &["delete", "--yes", "--older-than", "90 days"]).await.contains("like 90d"));
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::{
     client::{Socket, get, ndjson, post},
-    home::{Home, LONG, Server, stderr},
+    home::{Home, LONG, Server, stderr, stdout},
     kill::embedder,
 };
 
@@ -198,12 +198,46 @@ async fn whenever_postgres_is_killed_the_turn_ends_once_and_no_tool_runs_twice()
 }
 
 #[tokio::test]
+async fn the_terminal_uses_the_database_alone_and_reads_it_beside_a_server() {
+    let Some((database, _directory)) = database().await else { return };
+    let said = |text: &str| chat::text([text.to_owned()]).reply();
+    let provider = Loopback::start([said("One."), said("Two."), said("Three.")]).await;
+    let home = home(&database, &provider);
+    let run = async |words: &[&str]| {
+        let output = home.command(words).env("PG_SECRET", PASSWORD).output().await.unwrap();
+        (output.status.success(), stdout(&output), stderr(&output))
+    };
+    let (is_done, told, error) = run(&["conversations", "list"]).await;
+    assert!(!is_done && told.is_empty() && error.contains("nothing was kept there yet"), "{error}");
+    assert_eq!(
+        run(&["chat", "--new-conversation", "first", "hi"]).await,
+        (true, "One.\n".into(), String::new())
+    );
+    assert_eq!(run(&["run", "--continue", "more"]).await, (true, "Two.\n".into(), String::new()));
+    assert!(!home.journal().exists(), "no file is used");
+
+    let mut server = serve(&home).await;
+    let (_, listed, error) = run(&["conversations", "list"]).await;
+    assert!(listed.contains("first") && error.is_empty(), "{listed}{error}");
+    let (_, exported, _) = run(&["conversations", "export"]).await;
+    assert!(exported.contains("One.") && exported.contains("Two."), "{exported}");
+    let (_, told, error) = run(&["chat", "hello"]).await;
+    assert!(told == "Three.\n" && error.starts_with("Not kept: another everturn uses Postgres"), "{error}");
+    let delete = ["conversations", "delete", "--yes", "--older-than", "0d"];
+    let (is_done, _, error) = run(&delete).await;
+    assert!(!is_done && error.contains("have it delete them, with --server"), "{error}");
+    server.child.kill().await.unwrap();
+    let (is_done, told, error) = run(&delete).await;
+    assert!(is_done && told.starts_with("Deleted first \u{201c}hi\u{201d} (4 chunks)"), "{told}{error}");
+    assert_eq!(run(&["conversations", "list"]).await.1, "No conversations yet.\n");
+}
+
+#[tokio::test]
 async fn conversations_of_a_database_are_not_looked_for_in_a_file() {
     let home = Home::with("[postgres]\nurl = \"postgres://everturn@127.0.0.1:1/postgres\"\n");
     let listed = home.run(&["conversations", "list"]).await;
     let error = stderr(&listed);
-    assert!(!listed.status.success() && error.contains("conversations are in Postgres"), "{error}");
-    assert!(error.contains("use the HTTP API"), "{error}");
+    assert!(!listed.status.success() && error.contains("check that Postgres is running"), "{error}");
 }
 
 #[tokio::test]

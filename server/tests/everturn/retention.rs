@@ -8,7 +8,7 @@ use tokio::{task::yield_now, time::timeout};
 
 use crate::{
     client::{Socket, get, ndjson, post},
-    home::{DEADLINE, Home, LONG},
+    home::{DEADLINE, Home, LONG, Server},
 };
 
 #[tokio::test]
@@ -90,4 +90,33 @@ async fn a_wrong_setting_is_named_with_its_place() {
         error.contains("config.toml:2: `keep_events_turns` must be a whole number from 0 up, or \"all\""),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn old_conversations_are_deleted_by_a_server_but_no_unfinished_turn() {
+    let provider = Loopback::start([chat::text(["One."]).reply(), fault::overloaded()]).await;
+    let home = Home::with_provider(&provider, &format!("{LONG}\n[retention]\nkeep_conversations_days = 0"));
+    let mut server = home.serve().await;
+    let one = json!({ "conversationId": "done", "message": "one" });
+    assert!(!ndjson(post(&server, "/chat", &one).await).await.is_empty());
+    post(&server, "/chat", &json!({ "conversationId": "waits", "message": "two" })).await;
+    let mut socket = Socket::open(&server, "/ws").await;
+    socket.say(&json!({ "type": "chat.subscribe", "conversationId": "waits" })).await;
+    socket.events("provider-retry").await;
+    let ids = async |server: &Server| -> Vec<String> {
+        let list = get(server, "/conversations").await.json().await;
+        list.as_array().unwrap().iter().map(|found| found["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&server).await, ["waits", "done"]);
+    server.child.kill().await.unwrap();
+
+    let server = home.serve().await;
+    let gone = async {
+        while ids(&server).await != ["waits"] {
+            yield_now().await;
+        }
+    };
+    timeout(DEADLINE, gone).await.expect("it goes soon after the start");
+    let state = get(&server, "/conversations/waits/status").await.json().await;
+    assert_eq!(state["retry"]["phase"], "waiting", "{state}");
 }

@@ -33,7 +33,7 @@ impl Chat {
         interrupt: &mut Interrupt,
     ) -> Result<ExitCode> {
         let name = match (is_new, &self.model, &self.host.kept) {
-            (false, None, Kept::InFile(_)) => self.host.server.model_of(&self.conversation_id).await?,
+            (false, None, Kept::Here(_)) => self.host.server.model_of(&self.conversation_id).await?,
             _ => None,
         };
         self.note(&format!(

@@ -31,8 +31,8 @@ pub struct Host {
 pub enum Kept {
     /// At the server of this name, where turns continue.
     AtServer(String),
-    /// In a file, which this `everturn chat` command line opens again.
-    InFile(String),
+    /// In a file or a database, which this `everturn chat` command line opens again.
+    Here(String),
     /// Nowhere: they end with this process.
     Nowhere,
 }

@@ -2,60 +2,68 @@
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
-    path::Path,
     process::ExitCode,
-    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use everturn_console::{
     printer::{Ink, Printer},
     wording,
 };
-use everturn_orchestrator::{Head, Journal, Page, delete_documents};
-use everturn_store_sqlite::{OpenError, SqliteJournal};
+use everturn_orchestrator::Head;
 use everturn_wire::{ConversationId, ConversationStatus};
 
-use super::{Source, look_at, selection};
+use super::{selection, store::Store};
 
 /// Maximum length of a displayed title, in characters.
 const TITLE: usize = 60;
 
-/// Deletes conversations after asking for confirmation. If any of them does not exist, none is deleted.
-pub(super) async fn run(source: &Source, asked: &[String], yes: bool) -> Result<ExitCode> {
-    let (journal, state): (Arc<dyn Journal>, _) = match source {
-        Source::File(path) => (Arc::new(open(path)?), None),
-        Source::Shared(shared) => (shared.journal.clone(), Some(&shared.state)),
+/// Which conversations are deleted.
+pub(super) enum Which<'a> {
+    /// These ids, or prefixes of them. If any of them does not exist, none is deleted.
+    Named(&'a [String]),
+    /// All without a message for this long, except those with an unfinished turn.
+    OlderThan(Duration),
+}
+
+/// Deletes conversations after asking for confirmation.
+pub(super) async fn run(store: &Store<'_>, which: Which<'_>, yes: bool) -> Result<ExitCode> {
+    let all = store.conversations().await?;
+    let chosen = match which {
+        Which::Named(asked) => selection::several(&all, asked)?,
+        Which::OlderThan(age) => old(&all, age),
     };
-    let all = journal.conversations(Page::default()).await?;
-    let chosen = selection::several(&all, asked)?;
+    if chosen.is_empty() {
+        writeln!(io::stderr(), "No conversation is that old.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if !yes && !is_confirmed(&chosen)? {
         writeln!(io::stderr(), "Nothing was deleted.")?;
         return Ok(ExitCode::FAILURE);
     }
     let mut printer = Printer::of_stdout();
     for (id, head) in chosen {
-        if let Some(state) = state {
-            delete_documents(&**state, id).await?;
-        }
-        journal.remove(id).await?;
+        store.remove(id).await?;
         // The deletion stands even if the message cannot be printed.
         let _ = printer.line(Ink::Plain, &format!("Deleted {}", described(id, head)));
         let _ = printer.flush();
     }
+    store.give_back().await?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the file for writing; it can have only one writer.
-fn open(path: &Path) -> Result<SqliteJournal> {
-    look_at(path)?;
-    SqliteJournal::open(path).map_err(|error| match error {
-        OpenError::InUse { path, .. } => anyhow!(
-            "a server has {} open, and would go on writing to what is deleted: stop it, delete, and start it again",
-            path.display()
-        ),
-        error => error.into(),
-    })
+/// Those without a message for this long and without an unfinished turn.
+fn old(all: &[(ConversationId, Head)], age: Duration) -> Vec<&(ConversationId, Head)> {
+    let since = SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH);
+    let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    all.iter()
+        .filter(|(_, head)| u128::from(head.last_activity_at.0) < since && !is_unfinished(head))
+        .collect()
+}
+
+fn is_unfinished(head: &Head) -> bool {
+    matches!(head.status, ConversationStatus::Active | ConversationStatus::Queued)
 }
 
 fn is_confirmed(chosen: &[&(ConversationId, Head)]) -> Result<bool> {
@@ -77,9 +85,9 @@ fn is_confirmed(chosen: &[&(ConversationId, Head)]) -> Result<bool> {
 
 fn described(id: &ConversationId, head: &Head) -> String {
     let title = wording::one_line(&head.title, TITLE);
-    let unfinished = match head.status {
-        ConversationStatus::Active | ConversationStatus::Queued => ", with its unfinished turn",
-        _ => "",
-    };
-    format!("{id} \u{201c}{title}\u{201d} ({}{unfinished})", wording::count(head.last_seq, "chunk"))
+    let size = Some(head.last_seq).filter(|seq| *seq > 0).map(|seq| wording::count(seq, "chunk"));
+    let unfinished = is_unfinished(head).then(|| "with its unfinished turn".to_owned());
+    let more: Vec<String> = size.into_iter().chain(unfinished).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+    format!("{id} \u{201c}{title}\u{201d}{more}")
 }
