@@ -5,7 +5,10 @@ use core::time::Duration;
 
 use everturn_wire::{Failure, RetryOutcome};
 
-use crate::{Health, Ledger, Millis, Target};
+use crate::{
+    Health, Ledger, Millis, Target,
+    span::{at_least, at_most},
+};
 
 static NOTHING_KNOWN: Health = Health::new();
 
@@ -23,15 +26,18 @@ pub struct Question<'a> {
     pub ledger: &'a Ledger,
     /// The targets of the turn; never empty.
     pub targets: &'a [Target],
+    /// The longest wait that the step's budget still allows, in milliseconds; `None` = any. A longer one is refused,
+    /// unless it is not charged to the budget ([`Ask::is_wall`]).
+    pub left_ms: Option<u64>,
     /// What other turns have learnt about the targets. The kernel itself knows nothing about them; see
     /// [`Question::knowing`].
     pub health: &'a Health,
 }
 
 impl<'a> Question<'a> {
-    /// Creates a question for a turn without a name: its key is 0.
+    /// Creates a question for a turn without a name or a budget: its key is 0.
     pub fn new(now: Millis, failure: &'a Failure, ledger: &'a Ledger, targets: &'a [Target]) -> Self {
-        Self { now, key: 0, failure, ledger, targets, health: &NOTHING_KNOWN }
+        Self { now, key: 0, failure, ledger, targets, left_ms: None, health: &NOTHING_KNOWN }
     }
 
     /// Sets what is known about the targets.
@@ -134,8 +140,8 @@ pub struct Ask {
     pub uncounted: bool,
     /// This failure ends a cycle; the next cycle starts without failures.
     pub ends_cycle: bool,
-    /// The wait is for a usage limit to reset, which takes hours or days. It is not charged to the budget, but must end
-    /// before the budget's deadline.
+    /// The wait is for a limit to reset, which takes hours or days. It is not charged to the budget, but must end before
+    /// the budget's deadline.
     pub is_wall: bool,
     /// The reason, for people. Published with `target-switched`.
     pub reason: Cow<'static, str>,
@@ -183,9 +189,10 @@ impl From<RetryOutcome> for GiveUp {
 impl GiveUp {
     /// Gives up because the wait is longer than allowed.
     pub fn too_long(wait_ms: u64, cap_ms: u64, failure: &Failure) -> Self {
-        let (wait, cap) = (wait_ms.div_ceil(1000), cap_ms / 1000);
         let detail = format!(
-            "the next attempt would be in {wait} s, longer than the limit of {cap} s: {}",
+            "the next attempt would be in {}, longer than the limit of {}: {}",
+            at_least(wait_ms),
+            at_most(cap_ms),
             failure.message
         );
         Self { outcome: RetryOutcome::TooLong, detail: Some(detail) }

@@ -133,6 +133,12 @@ pub(crate) fn is_of_target(category: Category) -> bool {
     is_refusal(category) || category == Category::QuotaExhausted
 }
 
+/// Whether the same request to the same target can succeed once time has passed. A usage limit with a known end passes
+/// like any other, however long it lasts: the budget decides whether to wait for it.
+pub(crate) fn passes(failure: &Failure) -> bool {
+    failure.retryable || (failure.category == Category::QuotaExhausted && failure.hint_ms.is_some())
+}
+
 /// Whether a target refuses until somebody changes something, so that waiting does not help.
 pub(crate) fn is_refusal(category: Category) -> bool {
     matches!(category, Category::Auth | Category::Permission | Category::NotFound)

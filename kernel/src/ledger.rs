@@ -23,9 +23,9 @@ pub struct Ledger {
     pub uncounted: u32,
     /// Sum of the waits in milliseconds, without those not charged to the budget: for usage limits and for the network.
     pub waited_ms: u64,
-    /// How often the step waited for a usage limit to reset ([`crate::Ask::is_wall`]).
+    /// How often the step waited for a limit beyond its budget ([`crate::Ask::is_wall`]).
     pub walls: u32,
-    /// Sum of the waits for usage limits, in milliseconds.
+    /// Sum of these waits, in milliseconds.
     pub walled_ms: u64,
     /// Number of internal failures, such as a panic of a provider, that were answered with a retry.
     pub faults: u32,

@@ -35,6 +35,7 @@ mod review;
 mod route;
 mod settings;
 mod snapshot;
+mod span;
 mod turn;
 mod wait;
 mod want;

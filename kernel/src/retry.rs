@@ -6,7 +6,7 @@ use core::time::Duration;
 use async_trait::async_trait;
 use everturn_wire::{Failure, RetryOutcome, TurnId, Value};
 
-use crate::{Ask, Directive, NextCall, Question, jitter::key_of};
+use crate::{Ask, Directive, NextCall, Question, health::passes, jitter::key_of};
 
 /// The input of a [`Schedule`]: a retry and its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ use crate::{Ask, Directive, NextCall, Question, jitter::key_of};
 pub struct Retry<'a> {
     /// 0-based number of the retry within its step.
     pub attempt: u32,
-    /// The retryable failure that it follows.
+    /// The failure that it follows.
     pub failure: &'a Failure,
     /// A hash of the turn's id: the same for all retries of a turn, different between turns. Derive jitter from it, so
     /// that turns which failed together do not retry together.
@@ -38,16 +38,16 @@ impl<'a> Retry<'a> {
 pub trait Schedule {
     /// Returns the wait before a retry; `None` = give up.
     ///
-    /// Called only for retryable failures. The kernel extends the result to the provider's hint.
+    /// Called only for failures that pass by themselves: retryable ones, and usage limits with a known end. The kernel extends the result to the provider's hint.
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration>;
 
     /// Returns what to do about a failure. Override it to choose between targets, or to say more than a wait.
     ///
-    /// By default the same target is asked again after [`Self::delay_for`], and a failure that is not retryable ends
-    /// the turn. Pure: what is known about the targets is part of the question.
+    /// By default the same target is asked again after [`Self::delay_for`], and a failure that does not pass by itself
+    /// ends the turn. Pure: what is known about the targets is part of the question.
     fn decide(&self, question: &Question<'_>) -> Directive {
         let Question { failure, ledger, key, .. } = *question;
-        if !failure.retryable {
+        if !passes(failure) {
             return RetryOutcome::NotRetryable.into();
         }
         match self.delay_for(&Retry { attempt: ledger.counted(), failure, key }) {

@@ -358,8 +358,8 @@ impl Builder {
         self
     }
 
-    /// Makes turns wait until usage limits reset, whatever their schedule: see [`everturn_kernel::Walls`]. Default:
-    /// such a failure ends the turn, unless the schedule waits for it.
+    /// Makes turns wait until usage limits reset, and whenever a provider asks for a wait beyond the budget, whatever
+    /// their schedule: see [`everturn_kernel::Walls`]. Default: such a failure ends the turn.
     #[must_use]
     pub fn sit_out_usage_limits(mut self) -> Self {
         self.sits_out_limits = true;

@@ -1308,7 +1308,10 @@ export interface RetrySettings {
   maxRetries?: number;
   /** The schedule. */
   preset?: RetryPreset;
-  /** What to do at a usage limit that neither a short wait nor another target avoids. */
+  /**
+   * What to do if a provider asks for a wait beyond the budget, or does not say when a usage limit resets, and no
+   * other target can be asked.
+   */
   quota?: OnQuota;
   /** When a turn goes back to the first target of its route. For `interactive`. */
   revert?: RouteRevert;

@@ -55,7 +55,8 @@ pub struct RetrySettings {
     /// What to do about a failure after part of an answer was shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_content: Option<AfterContent>,
-    /// What to do at a usage limit that neither a short wait nor another target avoids.
+    /// What to do if a provider asks for a wait beyond the budget, or does not say when a usage limit resets, and no
+    /// other target can be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<OnQuota>,
     /// Models to ask instead of a model that fails. A scope's chains replace those of weaker scopes.

@@ -3,12 +3,12 @@
 
 use core::time::Duration;
 
-use everturn_wire::{Category, RetryOutcome, Value};
+use everturn_wire::{RetryOutcome, Value};
 
 use super::{earliest, known, others, reason};
 use crate::{
     Ask, Directive, NextCall, Question, Retry, Schedule,
-    health::{is_of_request, is_of_target},
+    health::{is_of_request, is_of_target, passes},
     millis::wait_ms,
 };
 
@@ -37,9 +37,7 @@ impl<S: Schedule> Schedule for Handover<S> {
 
     fn decide(&self, question: &Question<'_>) -> Directive {
         let Question { now, failure, ledger, key, .. } = *question;
-        // A usage limit with a known end can be waited out.
-        let is_wall = failure.category == Category::QuotaExhausted && failure.hint_ms.is_some();
-        let is_final = !failure.retryable && !is_wall;
+        let is_final = !passes(failure);
         if is_final && is_of_request(failure.category) {
             return RetryOutcome::NotRetryable.into();
         }

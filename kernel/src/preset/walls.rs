@@ -1,4 +1,4 @@
-//! Waits out usage limits, which last for hours or days.
+//! Waits out limits that last longer than the budget: for hours or days.
 
 use alloc::format;
 use core::time::Duration;
@@ -8,27 +8,28 @@ use everturn_wire::{Category, RetryOutcome, Value};
 use super::reason;
 use crate::{
     Ask, Directive, GiveUp, NextCall, Question, Retry, Schedule,
-    health::{SHORTEST_MARK_MS, USUAL_MARK_MS},
+    health::{SHORTEST_MARK_MS, USUAL_MARK_MS, passes},
     millis::wait_ms,
+    span::{at_least, at_most},
 };
 
 /// First wait if the provider named no end, in milliseconds. Each further wait doubles.
 const FIRST_MS: u64 = 15 * 60 * 1_000;
 /// Longest wait if the provider named no end, in milliseconds.
 const LONGEST_MS: u64 = 6 * 60 * 60 * 1_000;
-/// Maximum sum of the waits of a step for usage limits, in milliseconds: 7 days, because the longest limits of
-/// providers are weekly.
+/// Maximum sum of such waits of a step, in milliseconds: 7 days, because the longest limits of providers are weekly.
 const MOST_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// A schedule that also waits out usage limits. It waits for an exhausted account until the limit resets, unless the
-/// inner schedule can ask another target at once. The wait is as long as the provider said, else 15 min, doubling up to
-/// 6 h, for at most 7 days in a step. Such a wait uses up no retry, and neither the budget nor the inner schedule's
-/// maximum bounds it.
+/// A schedule that also waits out limits, unless the inner schedule can ask another target at once: an exhausted
+/// account until its limit resets, and any other failure whose hint exceeds the budget, or the inner schedule's longest
+/// wait, until the hint expires. The wait is as long as the provider said. Without a hint, an exhausted account is
+/// asked again after 15 min, doubling up to 6 h. All such waits of a step add up to at most 7 days. They use up no
+/// retry, and neither the budget nor the inner schedule's maximum bounds them.
 ///
 /// Put it around a [`crate::Handover`]. Inside one it has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walls<S>(
-    /// The inner schedule. It answers all other failures, and usage limits that another target or a short wait avoids.
+    /// The inner schedule. It answers all other failures.
     pub S,
 );
 
@@ -43,17 +44,32 @@ impl<S: Schedule> Schedule for Walls<S> {
     }
 
     fn decide(&self, question: &Question<'_>) -> Directive {
-        let decided = self.0.decide(question);
-        if question.failure.category != Category::QuotaExhausted {
-            return decided;
-        }
-        match decided {
-            // Another target can be asked at once.
-            Directive::Ask(ask) if ask.wait.is_zero() => ask.into(),
-            Directive::Ask(ask) => sit_out(question, ask),
-            Directive::GiveUp(_) => {
-                let hint = Duration::from_millis(question.failure.hint_ms.unwrap_or(0));
-                sit_out(question, Ask::new(question.ledger.target, hint).because(reason(question)))
+        let Question { failure, ledger, .. } = *question;
+        let hint_ms = failure.hint_ms;
+        let is_used_up = failure.category == Category::QuotaExhausted;
+        match self.0.decide(question) {
+            Directive::Ask(ask) => {
+                let own_ms = hint_ms.filter(|_| ask.target == ledger.target).unwrap_or(0);
+                let asked_ms = wait_ms(ask.wait);
+                let wait_ms = asked_ms.max(if ask.clamped { 0 } else { own_ms });
+                let is_beyond =
+                    hint_ms.is_some() && question.left_ms.is_some_and(|left_ms| wait_ms > left_ms);
+                // Without a wait, another target can be asked at once.
+                if wait_ms == 0 || !(is_used_up || is_beyond) {
+                    return ask.into();
+                }
+                // A wait that is not charged need not cut the failure's own hint short.
+                let clamped = ask.clamped && ask.target != ledger.target;
+                sit_out(question, Ask { clamped, ..ask }, asked_ms.max(own_ms))
+            }
+            Directive::GiveUp(given_up) => {
+                let is_too_long = given_up.outcome == RetryOutcome::TooLong;
+                let is_beyond = is_too_long && hint_ms.is_some() && passes(failure);
+                if !is_used_up && !is_beyond {
+                    return given_up.into();
+                }
+                let ask = Ask::new(ledger.target, Duration::ZERO).because(reason(question));
+                sit_out(question, ask, hint_ms.unwrap_or(0))
             }
         }
     }
@@ -91,13 +107,13 @@ fn least_ms(question: &Question<'_>) -> u64 {
     }
 }
 
-fn sit_out(question: &Question<'_>, ask: Ask) -> Directive {
-    let wait_ms = wait_ms(ask.wait).max(least_ms(question));
+fn sit_out(question: &Question<'_>, ask: Ask, wait_ms: u64) -> Directive {
+    let wait_ms = wait_ms.max(least_ms(question));
     let left_ms = MOST_MS.saturating_sub(question.ledger.walled_ms);
     if wait_ms > left_ms {
-        let [wait, left] = [wait_ms, left_ms].map(|ms| ms.div_ceil(60_000));
+        let (wait, left) = (at_least(wait_ms), at_most(left_ms));
         let detail = format!(
-            "the usage limit resets in {wait} min, but only {left} min are left of the 7 days that a step may wait"
+            "the next attempt would be in {wait}, but only {left} are left of the 7 days that a step may wait"
         );
         return GiveUp { outcome: RetryOutcome::TooLong, detail: Some(detail) }.into();
     }

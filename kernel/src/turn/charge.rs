@@ -5,14 +5,17 @@ use alloc::format;
 use everturn_wire::RetryOutcome;
 
 use super::Turn;
-use crate::{Ask, Budget, GiveUp, Ledger, Millis};
+use crate::{
+    Ask, Budget, GiveUp, Ledger, Millis,
+    span::{at_least, at_most},
+};
 
 /// The account that a wait is charged to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Charge {
     /// The budget of the step.
     Budget,
-    /// The step's waits for usage limits, which are counted separately.
+    /// The step's waits beyond the budget, which are counted separately.
     Wall,
     /// Nothing, because there is no network.
     Nothing,
@@ -37,8 +40,8 @@ impl Turn {
         let budget = if charge == Charge::Budget { budget } else { Budget { max_wait_ms: None, ..budget } };
         match budget.left(now, ledger.waited_ms) {
             Some(left_ms) if delay_ms > left_ms => {
-                let (needed, left) = (delay_ms.div_ceil(1000), left_ms / 1000);
-                let detail = format!("the next attempt would be in {needed} s, the budget leaves {left} s");
+                let (needed, left) = (at_least(delay_ms), at_most(left_ms));
+                let detail = format!("the next attempt would be in {needed}, the budget leaves {left}");
                 Err(GiveUp { outcome: RetryOutcome::TooLong, detail: Some(detail) })
             }
             _ => Ok(()),

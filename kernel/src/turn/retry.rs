@@ -87,7 +87,8 @@ impl Turn {
         let nameless = [Target::default()];
         let targets = if self.targets().is_empty() { &nameless[..] } else { self.targets() };
         let key = Retry::new(0, failure).of_turn(&self.id).key;
-        let question = Question { key, ..Question::new(now, failure, ledger, targets) };
+        let left_ms = self.settings.budget.left(now, ledger.waited_ms);
+        let question = Question { key, left_ms, ..Question::new(now, failure, ledger, targets) };
         let ask = match schedule.decide(&question) {
             Directive::Ask(ask) => ask,
             Directive::GiveUp(give_up) => return Err(give_up),

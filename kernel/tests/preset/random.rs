@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use everturn_kernel::{
-    Cycling, Directive, Handover, Health, Interactive, Millis, NextCall, Question, Retry, Schedule, Target,
-    Walls,
+    Budget, Cycling, Directive, Handover, Health, Interactive, Millis, NextCall, Question, Retry, Schedule,
+    Target, Walls,
 };
 use everturn_testkit::{
     Delays, START,
     strategy::{any_failure, any_targets},
 };
-use everturn_wire::{Category, EventBody, Failure};
+use everturn_wire::{Category, EventBody, Failure, RetryOutcome};
 use proptest::{collection::vec, option, prelude::*};
 
 use super::route_run::{Happened, RouteRun};
@@ -22,7 +22,7 @@ pub(crate) enum Preset {
     Interactive(Interactive),
     Cycling(Cycling),
     Handover(Handover<Delays>),
-    /// A preset that also waits out usage limits.
+    /// A preset that also waits out limits beyond the budget.
     Walled(Box<Walls<Self>>),
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn any_jittered() -> impl Strategy<Value = Preset> {
     )
 }
 
-/// Returns any preset, with or without jitter; a third of them wait out usage limits.
+/// Returns any preset, with or without jitter; a third of them wait out limits beyond the budget.
 fn any_policy() -> impl Strategy<Value = Preset> {
     let preset = prop_oneof![3 => any_preset(), 1 => any_jittered()];
     (preset, prop::bool::weighted(0.35)).prop_map(|(preset, waits_out)| {
@@ -142,8 +142,9 @@ proptest! {
     #![proptest_config(config(20_000))]
 
     #[test]
-    fn every_route_follows_its_rules(route in any_route(), preset in any_policy(), known in any_health(), beats in any_beats()) {
-        let mut run = RouteRun::new(route, preset.clone());
+    fn every_route_follows_its_rules(route in any_route(), preset in any_policy(), known in any_health(), beats in any_beats(), max_wait_ms in 10_000..4 * 3_600_000u64) {
+        let budget = Budget { max_wait_ms: Some(max_wait_ms), ..Budget::default() };
+        let mut run = RouteRun::within(budget, route, preset.clone());
         for (target, failure) in &known {
             run.health.note(START, target, failure);
         }
@@ -182,10 +183,10 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
         // Handovers do not count. After each wait, and once the schedule is exhausted, every target may be asked once.
         let most =
             if matches!(preset.inner(), Preset::Handover(_)) { (most + 1) * targets.len() } else { most };
-        // Neither do holds and waits for usage limits.
+        // Neither do holds and waits beyond the budget.
         let uncounted = |fact: &&Happened| match fact {
             Happened::Held { .. } => true,
-            Happened::Told(event) => wall_wait(preset, event).is_some(),
+            Happened::Told(event) => wall_wait(event).is_some(),
             _ => false,
         };
         let uncounted = run.happened.iter().filter(uncounted).count();
@@ -196,7 +197,7 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
         };
         assert!(calls.len() <= most, "{} calls: {happened}", calls.len());
     }
-    check_walls(run, preset, &happened);
+    check_walls(run, preset, before, &happened);
     let mut seen: Vec<(Millis, usize, &Failure)> = Vec::new();
     // Whether the hints of the next and the last call may be cut short.
     let (mut clamped, mut was_clamped, mut refused) = (false, false, Vec::new());
@@ -205,22 +206,14 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
     for fact in &run.happened {
         match fact {
             Happened::Told(
-                event @ EventBody::ProviderRetry {
-                    attempt,
-                    delay_ms,
-                    clamped: is_clamped,
-                    shared,
-                    category,
-                    ..
-                },
+                event @ EventBody::ProviderRetry { attempt, delay_ms, clamped: is_clamped, shared, .. },
             ) => {
                 // A call that was put off is the same call after its wait. A wait for a usage limit does not repeat
                 // that an earlier hint was cut short.
-                let says_nothing = shared.is_some() || wall_wait(preset, event).is_some();
+                let says_nothing = shared.is_some() || wall_wait(event).is_some();
                 clamped = *is_clamped == Some(true) || (says_nothing && was_clamped);
-                // A wait for others, or for a usage limit, was not decided by the preset.
-                let is_own =
-                    shared.is_none() && (!preset.waits_out() || *category != Some(Category::QuotaExhausted));
+                // A wait for others, or beyond the budget, was not decided by the preset.
+                let is_own = !says_nothing;
                 if let Preset::Interactive(Interactive { max_delay: Some(cap), .. }) = preset.inner()
                     && is_own
                 {
@@ -281,26 +274,37 @@ fn check_spread(preset: &Interactive, attempt: u32, delay_ms: u64, is_plain: boo
     );
 }
 
-/// Returns the length of the wait if the event is a wait for a usage limit.
-fn wall_wait(preset: &Preset, event: &EventBody) -> Option<u64> {
+/// Returns the length of the wait if the event is a wait for a limit that is not charged to the budget.
+fn wall_wait(event: &EventBody) -> Option<u64> {
     match event {
-        EventBody::ProviderRetry {
-            delay_ms, category: Some(Category::QuotaExhausted), shared: None, ..
-        } if preset.waits_out() && *delay_ms > 0 => Some(*delay_ms),
+        EventBody::ProviderRetry { delay_ms, budget_left_ms: None, .. } => Some(*delay_ms),
         _ => None,
     }
 }
 
-/// Checks the waits for usage limits: at most 7 days in total. If there is one target, no wait is shorter than the
-/// hint, and an estimate is between 15 min and 6 h.
-fn check_walls(run: &RouteRun<Preset>, preset: &Preset, happened: &str) {
-    let (mut waited, mut hint) = (0, None);
+/// The longest sum of waits that are not charged to the budget: 7 days.
+const MOST_WALLED_MS: u64 = 7 * 24 * 3_600_000;
+
+/// Checks the waits that are not charged to the budget: only a preset that waits limits out has them, at most 7 days in
+/// total. If there is one target, no wait is shorter than the hint, and an estimate is between 15 min and 6 h. Such a
+/// preset ends no turn because the provider asked for a long wait, whatever the failure, unless these days are over.
+fn check_walls(run: &RouteRun<Preset>, preset: &Preset, before: &Health, happened: &str) {
+    let (mut waited, mut hint, mut longest) = (0, None, 0);
     let is_only = run.turn.settings().targets.len() == 1;
+    let parks = is_only && preset.waits_out() && *before == Health::new();
     for fact in &run.happened {
         match fact {
-            Happened::Failed { failure, .. } => hint = failure.hint_ms,
+            Happened::Failed { failure, .. } => {
+                hint = failure.hint_ms;
+                longest = longest.max(hint.unwrap_or(0)).max(1_000);
+            }
             Happened::Told(event) => {
-                let Some(wait) = wall_wait(preset, event) else { continue };
+                if let EventBody::RetryEnded { outcome: RetryOutcome::TooLong, .. } = event {
+                    let is_over = hint.is_none() || longest > MOST_WALLED_MS - waited;
+                    assert!(!parks || is_over, "a hint ended the turn: {happened}");
+                }
+                let Some(wait) = wall_wait(event) else { continue };
+                assert!(preset.waits_out(), "a wait beyond the budget: {happened}");
                 waited += wait;
                 assert!(
                     !is_only || wait >= hint.unwrap_or(15 * 60_000),
@@ -314,7 +318,7 @@ fn check_walls(run: &RouteRun<Preset>, preset: &Preset, happened: &str) {
             _ => {}
         }
     }
-    assert!(waited <= 7 * 24 * 3_600_000, "{waited} ms for usage limits: {happened}");
+    assert!(waited <= MOST_WALLED_MS, "{waited} ms beyond the budget: {happened}");
 }
 
 /// Whether a target that failed like this is not asked again in the step. A usage limit with a known end passes.

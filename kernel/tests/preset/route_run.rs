@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use everturn_kernel::{
-    Arguments, Directive, Effect, Effects, FinishReason, Health, Hold, Input, Millis, NextCall, Op, Prompt,
-    Question, Retry, Schedule, Settings, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
+    Arguments, Budget, Directive, Effect, Effects, FinishReason, Health, Hold, Input, Millis, NextCall, Op,
+    Prompt, Question, Retry, Schedule, Settings, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
 };
 use everturn_testkit::START;
 use everturn_wire::{Category, EventBody, Failure, TurnId};
@@ -81,8 +81,13 @@ impl<P: Schedule> Schedule for Knowing<'_, P> {
 impl<P: Schedule> RouteRun<P> {
     /// Creates a turn over these targets.
     pub(crate) fn new(targets: Vec<Target>, policy: P) -> Self {
+        Self::within(Budget::default(), targets, policy)
+    }
+
+    /// Creates a turn with a budget.
+    pub(crate) fn within(budget: Budget, targets: Vec<Target>, policy: P) -> Self {
         let mut fx = Effects::new();
-        let settings = Settings { targets, ..Settings::default() };
+        let settings = Settings { targets, budget, ..Settings::default() };
         let turn = Turn::begin(TurnId::from("t"), settings, Prompt::default(), START, &mut fx);
         let mut run = Self { policy, health: Health::new(), turn, now: START, happened: Vec::new(), fx };
         run.publish();

@@ -1,10 +1,10 @@
 //! Waiting out usage limits.
 
-use everturn_kernel::{Handover, Interactive, Walls};
+use everturn_kernel::{Budget, Handover, Interactive, Schedule, Walls};
 use everturn_testkit::{Delays, START};
 use everturn_wire::{Category, Failure};
 
-use super::route_run::{fails, refuses, run};
+use super::route_run::{RouteRun, fails, refuses, run, targets};
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
@@ -40,7 +40,7 @@ fn an_inner_schedule_with_shorter_waits_does_not_ask_more_often() {
 #[test]
 fn a_limit_with_a_wrong_end_is_polled_once_a_minute() {
     let waits = run("a", Walls(Delays::patient()), vec![used_up(0); 4]);
-    assert_eq!(waits.now, START.plus(1_000 + 3 * MINUTE));
+    assert_eq!(waits.now, START.plus(5_000 + 3 * MINUTE), "5 s is the first wait of the schedule");
 }
 
 #[test]
@@ -49,6 +49,49 @@ fn waits_add_up_to_at_most_seven_days() {
     assert_eq!(exactly.transcript(), "call a, 604800000, call a, recovered");
     let longer = run("a", Walls(Delays::patient()), [used_up(100 * HOUR), used_up(69 * HOUR)]);
     assert_eq!(longer.transcript(), "call a, 360000000, call a, too-long, error");
+}
+
+/// Plays one failure with a budget of 8 h, and then an answer.
+fn within_eight_hours(schedule: impl Schedule, failure: Failure) -> RouteRun<impl Schedule> {
+    let budget = Budget { max_wait_ms: Some(8 * HOUR), ..Budget::default() };
+    let mut run = RouteRun::within(budget, targets("a"), schedule);
+    if run.fail(failure) {
+        run.answer();
+    }
+    run
+}
+
+const PASSING: [Category; 3] = [Category::RateLimited, Category::Overloaded, Category::ServerError];
+
+#[test]
+fn a_wait_beyond_the_budget_is_parked_whatever_the_category() {
+    for category in PASSING {
+        let parked = within_eight_hours(Walls(Delays::patient()), fails(category, 30 * HOUR));
+        assert_eq!(parked.transcript(), "call a, 108000000, call a, recovered", "{category:?}");
+        let capped = within_eight_hours(Walls(Interactive::default()), fails(category, 10 * MINUTE));
+        assert_eq!(capped.transcript(), "call a, 600000, call a, recovered", "{category:?}");
+    }
+    let parked = within_eight_hours(Walls(Delays::patient()), used_up(30 * HOUR));
+    assert_eq!(parked.transcript(), "call a, 108000000, call a, recovered");
+}
+
+#[test]
+fn without_parking_it_ends_the_turn_with_the_time_whatever_the_category() {
+    let failures = PASSING.map(|category| fails(category, 30 * HOUR));
+    for failure in failures.into_iter().chain([used_up(30 * HOUR)]) {
+        let ended = within_eight_hours(Delays::patient(), failure.clone());
+        assert_eq!(ended.transcript(), "call a, too-long, error", "{failure:?}");
+        let said = "the next attempt would be in 1 d 6 h, the budget leaves 8 h";
+        assert!(format!("{:?}", ended.happened).contains(said), "{:?}", ended.happened);
+    }
+}
+
+#[test]
+fn a_usage_limit_that_resets_within_the_budget_is_waited_for() {
+    let waited = within_eight_hours(Delays::patient(), used_up(20 * MINUTE));
+    assert_eq!(waited.transcript(), "call a, 1200000, call a, recovered");
+    let endless = within_eight_hours(Delays::patient(), used_up(None));
+    assert_eq!(endless.transcript(), "call a, error");
 }
 
 #[test]

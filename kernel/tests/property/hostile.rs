@@ -4,7 +4,7 @@ use everturn_kernel::{
     Answer, Assessment, Effect, Effects, FinishReason, Input, Millis, Op, Prompt, ReviewAnswer, Settings,
     Snapshot, StreamEvent, ToolAnswer, Turn, Wait, Want,
 };
-use everturn_wire::{EventBody, RetryPhase, TurnId};
+use everturn_wire::{Category, EventBody, RetryPhase, TurnId};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -191,7 +191,8 @@ impl Trial {
             let scheduled = self.schedule.get(attempt - asked(&self.turn)).expect("it was scheduled");
             let hint = match input {
                 Input::Provider(_, StreamEvent::Failed(failure)) => {
-                    assert!(failure.retryable, "a failure that stays is retried");
+                    let resets = failure.category == Category::QuotaExhausted && failure.hint_ms.is_some();
+                    assert!(failure.retryable || resets, "a failure that stays is retried");
                     failure.hint_ms.unwrap_or(0)
                 }
                 _ => 0,

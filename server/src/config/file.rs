@@ -218,7 +218,7 @@ pub(super) enum AfterContentName {
     Rewind,
 }
 
-/// What happens when a usage limit is reached.
+/// What happens when a provider asks for a wait beyond the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum QuotaName {

@@ -18,7 +18,7 @@ pub(crate) struct Retry {
     pub(crate) max_wait_ms: u64,
     /// Whether a truncated answer is withdrawn and streamed again.
     pub(crate) rewinds: bool,
-    /// Whether usage limits are waited out.
+    /// Whether limits that last longer than the budget are waited out.
     pub(crate) parks: bool,
 }
 
