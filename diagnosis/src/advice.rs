@@ -2,13 +2,13 @@
 
 use crate::kind::Kind;
 use crate::prose::Prose;
-use crate::{Evidence, Stage, Transport};
+use crate::{Evidence, Stage, Transport, phrase};
 
 /// Returns the advice for a kind of failure, depending on the stage of the call.
 pub(crate) fn of(kind: Kind, evidence: &Evidence<'_>, prose: &Prose) -> &'static str {
     match kind {
         Kind::Wall => "Add credit or upgrade the plan with the provider, or switch to another model.",
-        Kind::Window => {
+        Kind::Window | Kind::Quota | Kind::Unpaid => {
             "The plan's usage limit is reached: wait until it resets, or switch to another model."
         }
         Kind::RateLimited => "The provider limits the request rate: wait, or send requests less often.",
@@ -19,6 +19,10 @@ pub(crate) fn of(kind: Kind, evidence: &Evidence<'_>, prose: &Prose) -> &'static
         Kind::Size => smaller(evidence, prose),
         Kind::Policy => "Rephrase the message: the provider rejected its content.",
         Kind::Auth => "Check the API key or sign in again.",
+        Kind::Permission if is_blocked(evidence, prose) => {
+            "Access is blocked for this client: a firewall or CDN answered, not the provider's API. Try another network, \
+             without VPN or proxy, and check the base URL."
+        }
         Kind::Permission => "Ask the provider for access, or choose a model that this account may use.",
         Kind::NotFound => "Check the model's name and the base URL, which often ends with /v1.",
         Kind::Request => {
@@ -44,6 +48,11 @@ pub(crate) fn of(kind: Kind, evidence: &Evidence<'_>, prose: &Prose) -> &'static
         Kind::Cancelled => "The call was cancelled: send it again if that was not intended.",
         Kind::Unknown => "Unknown failure: see the provider's message.",
     }
+}
+
+/// Whether something in front of the API refused the client: APIs do not answer with web pages.
+fn is_blocked(evidence: &Evidence<'_>, prose: &Prose) -> bool {
+    evidence.body.trim_start().starts_with('<') || prose.has_any(phrase::body::BLOCKED)
 }
 
 /// Whether the response had begun successfully when its connection failed.

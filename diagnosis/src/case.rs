@@ -5,13 +5,10 @@ use crate::code::{self, Rank};
 use crate::kind::Kind;
 use crate::prose::Prose;
 use crate::shape::Findings;
-use crate::{Evidence, Stage, measure, message, phrase, status, transport};
+use crate::{Evidence, Stage, hint, measure, message, phrase, status, transport};
 
 /// Statuses with which a gateway hides its upstream's status.
 const WRAPPING: &[u16] = &[400, 500, 502];
-
-/// Anthropic's header about a subscription's usage limits, which last hours or days.
-const PLAN: &str = "anthropic-ratelimit-unified-status";
 
 /// The kind that was determined, and why.
 pub(crate) struct Verdict<'a> {
@@ -81,23 +78,7 @@ impl<'a> Case<'a> {
             .or_else(|| self.by_status())
             .or_else(|| self.by_code(Rank::Vague))
             .unwrap_or_else(|| self.by_stage());
-        let refined = match kind {
-            // No wait helps if one request is larger than the whole limit.
-            Kind::RateLimited | Kind::Window if measure::asks_too_much(&self.prose) => {
-                Some((Kind::Overflow, Because::TooMuchAtOnce))
-            }
-            // A token limit per request. Waiting does not raise it.
-            Kind::RateLimited | Kind::Window if self.status == Some(413) => {
-                Some((Kind::Overflow, Because::Status(413)))
-            }
-            // The usage windows of a plan, reported as a rate limit.
-            Kind::RateLimited if self.evidence.header(PLAN) == Some("rejected") => {
-                let because = Because::Header { name: PLAN, value: "rejected", is_quoted: false };
-                Some((Kind::Window, because))
-            }
-            Kind::Window if self.is_promised() => Some((Kind::RateLimited, Because::Promised)),
-            _ => None,
-        };
+        let refined = if kind.is_limit() { self.limit(kind) } else { None };
         Verdict {
             kind: refined.map_or(kind, |(kind, _)| kind),
             because,
@@ -105,11 +86,33 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether an unpaid request refers to a window that resets, even if it does not say when.
-    fn is_promised(&self) -> bool {
-        self.status == Some(402)
-            && self.prose.has_any(&["retry", "try again", "reset*", "wait"])
-            && !self.prose.has_any(phrase::body::LONG)
+    /// Refines a limit: which one was hit, and whether waiting helps at all.
+    fn limit(&self, kind: Kind) -> Option<(Kind, Because<'a>)> {
+        let said = |phrases: &[&'static str]| phrases.iter().copied().find(|phrase| self.prose.has(phrase));
+        let is_long = said(phrase::body::LONG).is_some();
+        // No wait helps if one request is larger than the whole limit.
+        if measure::asks_too_much(&self.prose) {
+            return Some((Kind::Overflow, Because::TooMuchAtOnce));
+        }
+        // A token limit per request. Waiting does not raise it.
+        if self.status == Some(413) {
+            return Some((Kind::Overflow, Because::Status(413)));
+        }
+        let spent = || hint::spent_plan(self.evidence.headers, self.found);
+        match kind {
+            // A limit per minute, even if it is called a usage limit.
+            Kind::Window if !is_long => Some((Kind::RateLimited, Because::Words(said(phrase::body::SHORT)?))),
+            Kind::Window => None,
+            // A plan's window, reported as another limit.
+            _ if let Some(because) = spent() => Some((Kind::Window, because)),
+            Kind::Quota => Some((Kind::Window, Because::Words(said(phrase::body::PLAN)?))),
+            // A window that resets, even if the text does not say when.
+            Kind::Unpaid if !is_long => {
+                said(&["retry", "try again", "reset*", "wait"])?;
+                Some((Kind::RateLimited, Because::Promised))
+            }
+            _ => None,
+        }
     }
 
     /// The name of a limit shows whether it is one of minutes or of days.

@@ -4,11 +4,13 @@
 //! requests a wait explicitly, and are clamped to a year. Sources are read in this order, and the first one wins:
 //! explicit headers, the reset of an exhausted bucket, fields of the body, text.
 
+mod calendar;
 mod date;
 mod duration;
 mod field;
 mod header;
 mod prose;
+mod zone;
 
 use crate::Evidence;
 use crate::because::Because;
@@ -37,19 +39,30 @@ pub(crate) fn of<'a>(
     let now = header::clock(evidence.headers).unwrap_or(evidence.now);
     let buckets = |headers| kind.waits().then(|| header::exhausted(headers, now)).flatten();
     let spoken = || {
-        let wait = (kind.waits() || kind.is_passing()).then(|| prose::read(prose, evidence.now)).flatten();
+        let wait = (kind.waits() || kind.is_passing()).then(|| prose::read(prose, now)).flatten();
         wait.map(|wait| (wait, Because::Spoken))
     };
-    let of_upstream = |(wait, because)| match because {
-        Because::Header { name, value, .. } => (wait, Because::Header { name, value, is_quoted: true }),
-        because => (wait, because),
-    };
+    let of_upstream = |(wait, because)| (wait, quoted_from(because));
     header::asked(evidence.headers, now)
         .or_else(|| buckets(evidence.headers))
         .or_else(|| header::asked(&quoted, now).map(of_upstream))
         .or_else(|| buckets(&quoted).map(of_upstream))
         .or_else(|| field::longest(&found.waits, now))
         .or_else(spoken)
+}
+
+/// Returns the header by which a plan's usage window is used up, if one is, also among quoted headers.
+pub(crate) fn spent_plan<'a>(headers: &[(&'a str, &'a str)], found: &'a Findings) -> Option<Because<'a>> {
+    let quoted: Vec<_> = found.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    header::spent_plan(headers).or_else(|| header::spent_plan(&quoted).map(quoted_from))
+}
+
+/// Marks a header as one of an upstream response.
+fn quoted_from(because: Because<'_>) -> Because<'_> {
+    match because {
+        Because::Header { name, value, .. } => Because::Header { name, value, is_quoted: true },
+        because => because,
+    }
 }
 
 /// Rounds up to whole milliseconds.

@@ -128,7 +128,11 @@ fn push(words: &mut String, before: char, letter: char, rest: &str) {
         _ if letter.is_alphanumeric() => words.extend(letter.to_lowercase()),
         // Inside a number, a date or a time; or the sign of a number.
         '.' | ',' | ':' if before.is_ascii_digit() && after.is_ascii_digit() => words.push(letter),
-        '+' | '-' if matches!(before, ' ' | '0'..='9') && after.is_ascii_digit() => words.push(letter),
+        '+' | '-' if after.is_ascii_digit() && (matches!(before, ' ' | '0'..='9') || is_zone(words)) => {
+            words.push(letter);
+        }
+        // ".5 s"
+        '.' if matches!(before, ' ' | '~') && after.is_ascii_digit() => words.push_str("0."),
         // "1000 calls / month"
         '/' if is_time(rest) => {
             space(words);
@@ -138,6 +142,11 @@ fn push(words: &mut String, before: char, letter: char, rest: &str) {
         '\'' | '\u{2019}' if before.is_ascii_alphabetic() && after.is_ascii_alphabetic() => {}
         _ => space(words),
     }
+}
+
+/// Whether the last word is a zone that an offset may follow, as in "UTC+2".
+fn is_zone(words: &str) -> bool {
+    [" utc", " gmt"].iter().any(|zone| words.ends_with(zone))
 }
 
 /// Whether a unit of time follows, as in "/ min".

@@ -24,6 +24,9 @@ const CODE_HEADERS: &[&str] = &[
     "x-error-type",
 ];
 
+/// Headers of CDNs that ask for a proof that the client is a browser.
+const CHALLENGE_HEADERS: &[&str] = &["cf-mitigated", "x-vercel-mitigated", "x-amzn-waf-action"];
+
 /// Maximum depth of nested errors.
 const DEEPEST: usize = 6;
 
@@ -72,6 +75,10 @@ impl Findings {
                 keep(&mut found.codes, &whole(code), LONGEST_CODE, |name| Named { name, place: place() });
                 found.is_error = true;
             }
+        }
+        let is_challenge = |name: &&&str| matches!(evidence.header(name), Some("challenge" | "captcha"));
+        if let Some(name) = CHALLENGE_HEADERS.iter().find(is_challenge) {
+            found.implied = Some((Kind::Permission, format!("header {name}")));
         }
         if evidence.stage == Stage::Transport {
             found.text(evidence.body);

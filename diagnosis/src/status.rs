@@ -11,8 +11,7 @@ pub(crate) fn is_error(status: u16) -> bool {
 pub(crate) fn kind(status: u16) -> Kind {
     match status {
         401 | 407 => Kind::Auth,
-        // Some plans have windows, so even an unpaid request may succeed later. The hint decides.
-        402 => Kind::Window,
+        402 => Kind::Unpaid,
         403 | 451 => Kind::Permission,
         404 | 410 => Kind::NotFound,
         408 | 504 | 522 | 524 | 598 | 599 => Kind::Timeout,
@@ -45,22 +44,25 @@ pub(crate) fn of(kind: Kind) -> Option<u16> {
 /// Whether text of this kind is plausible with this status, and not a quotation.
 pub(crate) fn allows(status: Option<u16>, kind: Kind) -> bool {
     use Kind::{
-        Auth, Network, NotFound, Overflow, Overloaded, Permission, Policy, RateLimited, Request, Size,
+        Auth, Network, NotFound, Overflow, Overloaded, Permission, Policy, Quota, RateLimited, Request, Size,
         Timeout, Wall, Window,
     };
     let Some(status) = status else { return true };
     match status {
-        401 | 407 => matches!(kind, Auth | Wall | Window),
-        402 => matches!(kind, Wall | Window | Overflow),
-        403 => matches!(kind, Wall | Window | Policy | Auth | Permission | RateLimited),
-        404 | 410 => matches!(kind, Wall | Window | Permission | NotFound),
-        429 => matches!(kind, Wall | Window | Overflow | Overloaded | RateLimited),
-        503 | 529 => matches!(kind, Wall | Window | Overflow | Overloaded | RateLimited | Permission),
+        401 | 402 | 403 | 404 | 407 | 410 | 429 | 503 | 529 if matches!(kind, Wall | Window | Quota) => true,
+        401 | 407 => kind == Auth,
+        402 => kind == Overflow,
+        403 => matches!(kind, Policy | Auth | Permission | RateLimited),
+        404 | 410 => matches!(kind, Permission | NotFound),
+        429 => matches!(kind, Overflow | Overloaded | RateLimited),
+        503 | 529 => matches!(kind, Overflow | Overloaded | RateLimited | Permission),
         408 | 504 | 522 | 524 => matches!(kind, Timeout | Overflow),
         500..=599 => !matches!(kind, Auth | Permission | NotFound | Network),
         _ => {
-            matches!(kind, Wall | Window | Overflow | Size | Policy | Auth | Permission | NotFound | Request)
-                || matches!(kind, RateLimited | Overloaded)
+            matches!(
+                kind,
+                Wall | Window | Quota | Overflow | Size | Policy | Auth | Permission | NotFound | Request
+            ) || matches!(kind, RateLimited | Overloaded)
         }
     }
 }

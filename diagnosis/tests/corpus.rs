@@ -72,6 +72,13 @@ fn reported_failures_are_diagnosed() {
 }
 
 #[test]
+fn failures_that_were_once_misread_are_diagnosed() {
+    let score = Score::of(include_str!("corpus/misread.jsonl"));
+    assert!(score.rows > 100, "only {} rows were read", score.rows);
+    score.check(&[]);
+}
+
+#[test]
 fn every_form_of_hint_is_read() {
     Score::of(include_str!("corpus/hints.jsonl")).check(&[]);
 }

@@ -62,6 +62,44 @@ fn a_rate_limit_remains_one_whatever_its_hint() {
 }
 
 #[test]
+fn the_category_does_not_depend_on_the_length_of_the_wait() {
+    for (headers, body, category) in [
+        (&[][..], r#"{"error":{"type":"usage_limit_reached","message":"x"}}"#, Category::QuotaExhausted),
+        (&[], r#"{"error":{"message":"7-day limit reached"}}"#, Category::QuotaExhausted),
+        (&[("x-codex-primary-used-percent", "100")], "", Category::QuotaExhausted),
+        (&[("anthropic-ratelimit-unified-status", "rejected")], "", Category::QuotaExhausted),
+        (&[], r#"{"error":{"message":"Usage limit of 60 requests per minute"}}"#, Category::RateLimited),
+        (&[], r#"{"error":{"type":"rate_limit_error","message":"x"}}"#, Category::RateLimited),
+        (&[], r#"{"error":{"type":"overloaded_error","message":"x"}}"#, Category::Overloaded),
+    ] {
+        for wait in [None, Some("1"), Some("1200"), Some("3601"), Some("604800")] {
+            let asked = wait.map(|seconds| ("retry-after", seconds));
+            let headers: Vec<_> = headers.iter().copied().chain(asked).collect();
+            let failure = diagnose(&Evidence { headers: &headers, ..http(429, body) });
+            assert_eq!(failure.category, category, "{body} {headers:?}");
+        }
+    }
+}
+
+#[test]
+fn advice_for_a_firewall_is_not_to_ask_for_access_to_the_model() {
+    let challenge = "<!DOCTYPE html><html><head><title>Just a moment...</title></head></html>";
+    let copied = "Just a moment...\nEnable JavaScript and cookies to continue";
+    let block =
+        "<HTML><HEAD><TITLE>ERROR: The request could not be satisfied</TITLE></HEAD>Request blocked.</HTML>";
+    for body in [challenge, copied, block, "error code: 1020"] {
+        let failure = diagnose(&http(403, body));
+        assert_eq!((failure.category, failure.retryable), (Category::Permission, false), "{body}");
+        assert!(
+            failure.advice.as_deref().unwrap().starts_with("Access is blocked for this client"),
+            "{body}"
+        );
+    }
+    let model = diagnose(&http(403, r#"{"error":{"message":"No access to model x"}}"#));
+    assert!(model.advice.unwrap().starts_with("Ask the provider for access"));
+}
+
+#[test]
 fn a_daily_quota_is_not_a_rate_limit() {
     for (headers, body) in [
         (&[("retry-after", "36000")][..], r#"{"error":{"message":"You have exceeded your daily limit."}}"#),

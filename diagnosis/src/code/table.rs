@@ -12,6 +12,7 @@ pub(crate) const CODES: &[(Rank, Kind, &[&str])] = &[
     (Exact, Kind::Wall, WALL),
     (Broad, Kind::Wall, &["credit_limit"]),
     (Exact, Kind::Window, WINDOW),
+    (Exact, Kind::Quota, QUOTA),
     (Exact, Kind::Size, &["image_too_large", "image_file_too_large", "file_too_large"]),
     // The text may say that tokens are meant.
     (Broad, Kind::Size, SIZE),
@@ -67,12 +68,17 @@ const WALL: &[&str] = &[
 #[rustfmt::skip]
 const WINDOW: &[&str] = &[
     "usage_limit", "usage_limit_reached", "usage_limit_exceeded", "go_usage_limit", "free_usage_limit",
-    "plan_limit_reached", "quota_exceeded", "quota_exhausted", "daily_limit_exceeded", "daily_quota_exceeded",
-    "monthly_limit_exceeded", "free_tier_limit_exceeded", "service_quota_exceeded",
-    // Volcengine: a limit set by the user
-    "set_limit_exceeded",
+    "plan_limit_reached",
     // Zhipu: windows of hours, a day, a week or a month; MiniMax
     "1308", "1304", "1310", "base_resp.2056",
+];
+
+#[rustfmt::skip]
+const QUOTA: &[&str] = &[
+    "quota_exceeded", "quota_exhausted", "daily_limit_exceeded", "daily_quota_exceeded", "monthly_limit_exceeded",
+    "free_tier_limit_exceeded", "service_quota_exceeded",
+    // Volcengine: a limit set by the user
+    "set_limit_exceeded",
     // iFlytek
     "11201",
 ];

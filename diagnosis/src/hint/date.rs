@@ -27,7 +27,7 @@ pub(super) fn rfc3339(text: &str) -> Option<(f64, &str)> {
 }
 
 /// Returns days since 1970 in the Gregorian calendar. Years start in March, so that a leap day ends its year.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
     let shifted = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + of_year - 719_468
@@ -52,7 +52,7 @@ fn fraction(text: &str) -> (f64, &str) {
     (text[..=length].parse().unwrap_or(0.0), &after[length..])
 }
 
-fn digits(text: &str, count: usize) -> Option<(i64, &str)> {
+pub(super) fn digits(text: &str, count: usize) -> Option<(i64, &str)> {
     let head = text.get(..count).filter(|head| head.bytes().all(|byte| byte.is_ascii_digit()))?;
     Some((head.parse().ok()?, &text[count..]))
 }

@@ -43,7 +43,7 @@ fn continued(rest: &str) -> &str {
 
 /// Parses a number with its unit: milliseconds, unit, rest of the text.
 fn part(text: &str) -> Option<(f64, f64, &str)> {
-    let (amount, rest) = amount(text).or_else(|| one(text))?;
+    let (amount, rest) = amount(text).or_else(|| in_words(text))?;
     let rest = rest.trim_start_matches(' ');
     let length = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
     // In scripts without spaces, text follows the unit directly.
@@ -56,9 +56,16 @@ fn part(text: &str) -> Option<(f64, f64, &str)> {
     Some((amount * unit, unit, &rest[found..]))
 }
 
-/// Parses "an hour".
-fn one(text: &str) -> Option<(f64, &str)> {
-    ["a ", "an ", "one "].iter().find_map(|word| Some((1.0, text.strip_prefix(word)?)))
+/// Numbers in words.
+#[rustfmt::skip]
+const WORDS: &[(&str, f64)] = &[
+    ("half an", 0.5), ("half a", 0.5), ("a", 1.0), ("an", 1.0), ("one", 1.0), ("two", 2.0), ("three", 3.0), ("four", 4.0),
+    ("five", 5.0), ("six", 6.0), ("seven", 7.0), ("eight", 8.0), ("nine", 9.0), ("ten", 10.0), ("twelve", 12.0),
+];
+
+/// Parses a number in words at the start: "an hour", "two days".
+fn in_words(text: &str) -> Option<(f64, &str)> {
+    WORDS.iter().find_map(|(word, number)| Some((*number, text.strip_prefix(word)?.strip_prefix(' ')?)))
 }
 
 /// Parses a decimal number at the start. Commas group thousands.
@@ -98,6 +105,8 @@ mod tests {
             ("03:12:45", 11_565_000.0),
             ("2小时5分钟", 7_500_000.0),
             ("an hour", 3_600_000.0),
+            ("half an hour", 1_800_000.0),
+            ("two days", 172_800_000.0),
             ("pt1m30s", 90_000.0),
         ] {
             assert_eq!(whole(text).map(f64::round), Some(millis), "{text}");

@@ -33,6 +33,26 @@ pub(super) fn exhausted<'a>(headers: &[(&'a str, &'a str)], now: u64) -> Option<
     resets.max_by_key(|(wait, _)| *wait).or_else(|| combined(headers, now))
 }
 
+/// Headers about the usage windows of a plan, and not about requests or tokens per minute.
+const PLANS: &[&str] = &["ratelimit-unified", "x-codex-"];
+
+/// Anthropic's verdict over all windows of a plan.
+const OVERALL: &str = "anthropic-ratelimit-unified-status";
+
+/// Returns the header by which a plan's usage window is used up, if one is.
+pub(super) fn spent_plan<'a>(headers: &[(&'a str, &'a str)]) -> Option<Because<'a>> {
+    let parts = headers.iter().filter_map(|(name, value)| Part::of(name, value.trim()));
+    let parts: Vec<_> = parts.filter(|part| PLANS.iter().any(|plan| contains(part.name, plan))).collect();
+    let decides = parts.iter().find(|part| part.name.eq_ignore_ascii_case(OVERALL));
+    let spent = match decides {
+        Some(overall) => Some(overall).filter(|overall| overall.is_empty() == Some(true)),
+        None => parts.iter().find(|part| part.is_empty() == Some(true)),
+    };
+    // With these headers a refusal is the plan's, unless they say that there is room left.
+    let is_silent = parts.iter().all(|part| part.is_empty().is_none());
+    spent.or_else(|| parts.first().filter(|_| is_silent)).map(Part::because)
+}
+
 /// The meaning of one header of a bucket.
 #[derive(Clone, Copy)]
 enum What {
@@ -74,8 +94,10 @@ impl<'a> Part<'a> {
         let has = |word: &str| name.split('-').any(|part| part.eq_ignore_ascii_case(word));
         let what = match () {
             () if !is_limit => return None,
+            // Whether more could be bought is not the limit that was hit.
+            () if has("overage") => return None,
             () if has("remaining") => What::Remaining,
-            () if has("percent") => What::Used(100.0),
+            () if has("used") && has("percent") => What::Used(100.0),
             () if has("utilization") => What::Used(1.0),
             () if has("status") => What::Status,
             () if has("reset") && has("ms") => What::ResetMillis,

@@ -3,7 +3,7 @@
 use crate::pair::Pairs;
 use crate::prose::Prose;
 
-use super::{EPOCH_MILLIS, EPOCH_SECONDS, date, duration, until, wait};
+use super::{EPOCH_MILLIS, EPOCH_SECONDS, calendar, date, duration, until, wait};
 
 /// What may follow a trigger phrase.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,10 +18,13 @@ enum Form {
 
 /// Phrases that precede a wait.
 const TRIGGERS: &[(&str, Form)] = &[
-    ("try again in", Form::Any),
-    ("try again after", Form::Any),
-    ("try again at", Form::Moment),
-    ("retry again in", Form::Any),
+    ("again in", Form::Any),
+    ("again at", Form::Moment),
+    ("again after", Form::Any),
+    ("retry your request in", Form::Any),
+    ("retry your request after", Form::Any),
+    ("retry the request in", Form::Any),
+    ("retry the request after", Form::Any),
     ("retry in", Form::Any),
     ("retrying in", Form::Any),
     ("retry after", Form::Bare),
@@ -43,7 +46,6 @@ const TRIGGERS: &[(&str, Form)] = &[
     ("resets", Form::Moment),
     ("limit reached", Form::Moment),
     ("available in", Form::Any),
-    ("available again in", Form::Any),
     ("available at", Form::Moment),
     ("replenished in", Form::Any),
     ("refreshes in", Form::Any),
@@ -93,7 +95,7 @@ fn fillers_skipped(mut text: &str) -> &str {
 }
 
 fn after(text: &str, form: Form, now: u64) -> Option<u64> {
-    if let Some((at, _)) = date::rfc3339(text) {
+    if let Some(at) = date::rfc3339(text).map(|(at, _)| at).or_else(|| calendar::read(text, now)) {
         return until(at, now);
     }
     let bare = text.split(' ').next().and_then(super::number);

@@ -43,6 +43,14 @@ pub(crate) const LONG: &[&str] = &[
 /// Windows short enough to wait for within a turn.
 pub(crate) const SHORT: &[&str] = &["per minute", "per min", "per second", "per hour", "rpm", "tpm"];
 
+/// The usage windows of a plan.
+#[rustfmt::skip]
+pub(crate) const PLAN: &[&str] = &[
+    "usage limit*", "usage cap", "usage quota", "usage window", "plan limit", "plans limit", "session limit", "hour limit",
+    "5h limit", "7d limit", "hourly limit", "primary limit", "secondary limit", "primary window", "secondary window",
+    "five hour window", "5 hour window", "day window", "weekly window", "hit your limit", "使用上限", "用量上限",
+];
+
 /// A limit was exceeded, not merely mentioned.
 #[rustfmt::skip]
 pub(crate) const PASSED: &[&str] = &[
@@ -67,6 +75,15 @@ pub(crate) const PASSED: &[&str] = &[
 
 /// Tokens are counted, not bytes.
 const TOKENS: &[&str] = &["token*", "context*", "max tokens"];
+
+/// Something in front of the provider refuses this client.
+#[rustfmt::skip]
+pub(crate) const BLOCKED: &[&str] = &[
+    "attention required", "just a moment", "checking your browser", "security service", "you have been blocked",
+    "you were blocked", "cookies to continue", "verify you are human", "security checkpoint", "website is blocked",
+    "ddos protection", "web application firewall", "access to this page has been denied", "error code 1005",
+    "error code 1006", "error code 1009", "error code 1010", "error code 1020",
+];
 
 /// Parts of a request with their own limits.
 #[rustfmt::skip]
@@ -93,6 +110,20 @@ const PART: &[&str] = &[
 /// The server crashed, whatever it calls that.
 pub(crate) const CRASHED: &[&str] =
     &["has crashed", "have crashed", "crashed with*", "process exited", "runner exited"];
+
+/// A part of the request was checked and refused, whatever the error is called.
+#[rustfmt::skip]
+const VALIDATION: &[&str] = &[
+    "validation error*", "validation failed", "failed validation", "input should be", "invalid value", "invalid schema",
+    "invalid parameter*", "invalid params", "invalid argument*", "is a required property", "is not one of",
+    "supported values are", "must be one of", "must be a string", "must be a number", "must be an integer",
+    "must be an array", "must be a list", "must be an object", "must be a valid", "must be greater than",
+    "must be less than", "must be at most", "must be between", "must be non empty", "must have non empty",
+    "must not be empty", "must be followed by", "must alternate", "match pattern", "match the pattern",
+    "matches the pattern", "expected a string", "expected an object", "expected an array", "expected a list",
+    "expected a number", "expected an integer", "found without", "unexpected tool use id", "found in tool result",
+    "tool call ids did not have", "is not supported with this model",
+];
 
 /// The provider is out of capacity.
 #[rustfmt::skip]
@@ -167,16 +198,16 @@ pub(crate) const RULES: &[Rule] = &[
         "insufficient", "not enough", "out of", "no", "any", "run out", "ran out", "depleted", "exhausted", "too low", "low",
         "requires", "require", "purchase", "buy", "add", "more", "zero", "negative", "top up", "expired", "not have",
     ]).unless(&[SHORT, &["rate limit*"]]),
-    // Usage windows of a plan.
-    rule(Kind::Window, &[
-        "usage limit*", "usage cap", "usage quota", "plan limit", "session limit", "hour limit", "5h limit", "hourly limit",
+    rule(Kind::Window, PLAN),
+    rule(Kind::Window, &["day limit", "week limit", "month limit"]).unless(&[LONG]),
+    rule(Kind::Quota, &[
         "current quota", "quota reached", "quota will reset", "exhausted your capacity", "used up", "out of call volume quota",
-        "request allowance", "free tier limit", "free limit", "trial limit", "使用上限", "用量上限",
+        "request allowance", "free tier limit", "free limit", "trial limit",
     ]),
-    rule(Kind::Window, &["quota", "allowance", "allocation"])
+    rule(Kind::Quota, &["quota", "allowance", "allocation"])
         .with(&["exhausted", "used up", "ran out", "run out", "depleted"])
         .unless(&[&["check quota", "resource exhausted", "resource has been exhausted"], SHORT]),
-    rule(Kind::Window, LONG).with(&[
+    rule(Kind::Quota, LONG).with(&[
         "limit*", "quota*", "cap", "allowance", "allocation", "usage", "exceed*", "reached", "exhausted", "used up", "calls",
         "requests", "tokens", "too many", "free", "上限", "限",
     ]).unless(&[SHORT]),
@@ -204,12 +235,12 @@ pub(crate) const RULES: &[Rule] = &[
     ]),
     rule(Kind::NotFound, &["model", "deployment"])
         .with(&["does not exist or", "not exist or", "not found or", "or permission denied", "or no permission"]),
+    rule(Kind::Permission, BLOCKED),
     rule(Kind::Permission, &[
         "permission*", "access denied", "have access to", "has access to", "no access", "access to this model",
         "not allowed to", "not authorized to", "not entitled", "forbidden", "requires explicit opt in", "opt in",
         "guardrail restrictions", "data policy", "privacy settings", "country region or territory",
         "location is not supported", "region is not supported", "not available in your", "not supported in your",
-        "attention required", "just a moment", "checking your browser", "security service", "you have been blocked",
         "has not been used in project", "terms must be accepted", "verification required", "must be verified", "only authorized for", "无权", "权限",
     ]).unless(&[&["thinking"]]),
     rule(Kind::Permission, &["account", "organization", "project"]).with(&["deactivated", "suspended", "restricted", "disabled"]),
@@ -224,7 +255,7 @@ pub(crate) const RULES: &[Rule] = &[
         "too many concurrent", "too many parallel", "concurrent request*", "concurrency", "throttl*", "slow down",
         "quota exceeded", "quota limit", "exceeded your quota", "exceeded quota", "resource has been exhausted",
         "resource exhausted", "resourceexhausted", "request limit", "requests limit", "too frequent*", "too quickly",
-        "too rapidly", "too fast", "excessive load", "wait before trying again", "频繁", "频率", "速率", "限流", "并发",
+        "too rapidly", "too fast", "excessive load", "wait before trying again", "error code 1015", "频繁", "频率", "速率", "限流", "并发",
         "请求过多",
     ]),
     rule(Kind::RateLimited, SHORT).with(&["limit*", "exceed*", "reached", "too many", "quota"]),
@@ -254,6 +285,9 @@ pub(crate) const RULES: &[Rule] = &[
         "required parameter", "required field", "field required", "extra inputs",
         "requires more system memory", "rendering prompt", "chat template", "insufficient system resources",
     ]),
+    rule(Kind::Request, VALIDATION).unless(&[&[
+        "type validation", "response validation", "output validation", "the response", "server response", "upstream sent",
+    ]]),
     rule(Kind::Server, &[
         "internal server error", "internal error", "server error", "server had an error", "bad gateway", "crashed", "process exited",
         "upstream error", "upstream connect error", "something went wrong", "unexpected error", "unknown error",

@@ -28,11 +28,12 @@ fn wait(page: &str) -> Option<&str> {
     Some(&rest[..rest.find('<').unwrap_or(rest.len())])
 }
 
-/// Returns the text between `<name>` and its end tag.
+/// Returns the text between `<name>` and its end tag. Old pages write names in capitals.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let start = text.match_indices('<').map(|(at, _)| at + 1).find(|at| {
         let rest = text.get(*at..*at + name.len());
-        rest == Some(name) && text[*at + name.len()..].starts_with(['>', ' '])
+        rest.is_some_and(|rest| rest.eq_ignore_ascii_case(name))
+            && text[*at + name.len()..].starts_with(['>', ' '])
     })?;
     let inside = &text[start..][text[start..].find('>')? + 1..];
     Some(inside[..inside.find("</")?].trim())
