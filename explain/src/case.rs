@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use everturn_console::wording;
 use everturn_diagnosis::{Evidence, Explanation, Stage, Transport, explain};
 use everturn_provider::{AnswerLimits, Dialect, Ending, SseDecoder, replay};
+use everturn_wire::{Category, Failure};
 
 use crate::args;
 use crate::paste::{Paste, client};
@@ -16,7 +17,7 @@ pub(super) struct Case {
     headers: Vec<(String, String)>,
     body: String,
     transport: Option<Transport>,
-    /// Whether the status comes from a client's error message, not from a response.
+    /// Whether it comes from a client's error message, not from a response.
     is_told: bool,
     /// Whether the form of the input was guessed.
     is_guessed: bool,
@@ -40,15 +41,17 @@ impl Case {
         }
         let transport = args.transport.map(Transport::from);
         let is_open = args.stage.is_none() && transport.is_none();
-        let told = client::told(&body).filter(|_| is_open && is_bare(status, &headers, &body));
-        let told = told.map(|(status, said)| (status, said.to_owned()));
-        let is_told = told.is_some();
-        if let Some((named, said)) = told {
-            (status, body) = (Some(named), said);
+        let mut is_told = false;
+        if is_open && is_bare(status, &headers, &body) && !is_stream(&body) {
+            body = client::without_remarks(&body).trim().to_owned();
+            let cause = client::cause(&body, names_cause).map(|cause| (cause.status, cause.said.to_owned()));
+            is_told = cause.is_some();
+            (status, body) = cause.unwrap_or((None, body));
         }
         let stage = match (args.stage, transport) {
             (Some(stage), _) => stage.into(),
             (None, Some(_)) => Stage::Transport,
+            (None, None) if is_told => Stage::Http,
             (None, None) => guess(status, &headers, &body),
         };
         let is_success = stage == Stage::InStream && is_answer(&body);
@@ -109,6 +112,7 @@ impl Case {
                     Some(status) if self.is_told => {
                         format!("a client's error message about {what} with status {status}")
                     }
+                    None if self.is_told => "a client's error message".to_owned(),
                     Some(status) => format!("{what} with status {status}"),
                     None => format!("{what} without a status"),
                 }
@@ -131,18 +135,53 @@ fn is_bare(status: Option<u16>, headers: &[(String, String)], body: &str) -> boo
     status.is_none() && headers.is_empty() && !body.starts_with(['{', '[', '<', '"'])
 }
 
+/// Whether the input is the text of an event stream.
+fn is_stream(body: &str) -> bool {
+    ["data:", "event:"].iter().any(|field| body.starts_with(field))
+}
+
 /// Guesses the stage of a call from its output.
 fn guess(status: Option<u16>, headers: &[(String, String)], body: &str) -> Stage {
     let is_success = status.is_none_or(|status| (200..=299).contains(&status));
     // A client whose connection failed has no body to quote.
     let is_quoting = ["{\"", "{'"].iter().any(|begin| body.contains(begin));
     match () {
-        () if is_success && ["data:", "event:"].iter().any(|field| body.starts_with(field)) => {
-            Stage::InStream
-        }
-        () if is_bare(status, headers, body) && !is_quoting => Stage::Transport,
-        () => Stage::Http,
+        () if is_success && is_stream(body) => Stage::InStream,
+        () if !is_bare(status, headers, body) || is_quoting => Stage::Http,
+        // A message that is neither of a connection nor of a provider is no failure of either.
+        () if said(Stage::Transport, body).is_recognised => Stage::Transport,
+        () if said(Stage::Http, body).is_recognised => Stage::Http,
+        () => Stage::Transport,
     }
+}
+
+/// Explains a text of which nothing else is known.
+fn said(stage: Stage, body: &str) -> Explanation {
+    explain(&Evidence { stage, status: None, headers: &[], body, transport: None, now: 0 })
+}
+
+/// Whether a client's text names the cause of a failure: what a provider refuses, and not that a connection failed.
+fn names_cause(text: &str) -> bool {
+    use Category::{
+        Auth, ContentPolicy, ContextOverflow, InvalidRequest, NotFound, Overloaded, Permission,
+        QuotaExhausted, RateLimited,
+    };
+    let of_provider = said(Stage::Http, text);
+    let is_cause = of_provider.is_recognised
+        && matches!(
+            of_provider.failure.category,
+            Auth | ContentPolicy
+                | ContextOverflow
+                | InvalidRequest
+                | NotFound
+                | Overloaded
+                | Permission
+                | QuotaExhausted
+                | RateLimited
+        );
+    // Of certificates it is said that they are not valid or not permitted, too.
+    let is_untrusted = |of_peer: Failure| of_peer.category == Category::Network && !of_peer.retryable;
+    is_cause && !is_untrusted(said(Stage::Transport, text).failure)
 }
 
 /// Whether a stream is a complete answer of some API.

@@ -76,10 +76,8 @@ impl Report<'_> {
             }
             (Some(first), None) => format!("yes, after {}", wording::span(*first)),
             (None, _) if !self.plan.enabled => "no: retries are switched off in the configuration".to_owned(),
-            (None, _) if failure.retryable => match &self.forecast.end {
-                Some(end) => format!("no: {end}"),
-                None => "no: the schedule has no retries".to_owned(),
-            },
+            (None, _) if let Some(end) = &self.forecast.end => format!("no: {end}"),
+            (None, _) if failure.retryable => "no: the schedule has no retries".to_owned(),
             (None, Some(asked)) => {
                 format!("no: it will not pass within a turn (the provider asked for {asked})")
             }

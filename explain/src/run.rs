@@ -41,6 +41,8 @@ pub struct Plan {
 /// Explains one failure, or each line of the input. `plan` returns the configured retry behaviour, for a route or
 /// without one.
 ///
+/// The exit code is 1 if the input is not recognised as a failure, or as the complete answer that it is.
+///
 /// # Errors
 /// Returns an error if the input or the configuration is invalid.
 pub fn run(args: &Explain, plan: impl FnOnce(Option<&str>) -> Result<Plan>) -> Result<ExitCode> {
@@ -62,9 +64,8 @@ pub fn run(args: &Explain, plan: impl FnOnce(Option<&str>) -> Result<Plan>) -> R
     if let Some(verdict) = verdict {
         let mut printer = Printer::of_stdout();
         let said = redact(&explanation.failure.message, LONGEST_ERROR);
-        return printer::unless_closed(
-            verdict.write(&mut printer, &said, args.json).map(|()| ExitCode::SUCCESS),
-        );
+        let written = verdict.write(&mut printer, &said, args.json);
+        return printer::unless_closed(written.map(|()| verdict.exit_code()));
     }
     let mut settings = Settings::default();
     settings.budget.max_wait_ms = Some(plan.max_wait_ms);

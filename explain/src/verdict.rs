@@ -1,6 +1,6 @@
 //! The answer to an input that is not a failure.
 
-use std::io::Write;
+use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
 use everturn_console::{
@@ -40,6 +40,13 @@ impl Verdict {
         match self {
             Self::Success => "success",
             Self::Unrecognised => "unrecognised",
+        }
+    }
+
+    pub(super) fn exit_code(self) -> ExitCode {
+        match self {
+            Self::Success => ExitCode::SUCCESS,
+            Self::Unrecognised => ExitCode::FAILURE,
         }
     }
 

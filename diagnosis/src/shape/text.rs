@@ -77,8 +77,9 @@ fn words(text: &str, found: &mut Findings) {
     found.text(text);
 }
 
-/// Whether it is a class name such as `ThrottlingException`. "Error" alone, and short wrappers named after their
-/// provider, mean nothing.
+/// Whether it is a class name such as `ThrottlingException`. "Error" alone, short wrappers named after their provider,
+/// and Python's own class for any wrong value mean nothing.
 fn is_class(name: &str) -> bool {
-    name.len() > "Exception".len() && (name.ends_with("Exception") || name.ends_with("Error"))
+    let is_long = name.len() > "Exception".len() && name != "ValueError";
+    is_long && (name.ends_with("Exception") || name.ends_with("Error"))
 }

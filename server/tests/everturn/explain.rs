@@ -21,8 +21,10 @@ async fn explain(home: &Home, words: &[&str], input: &str) -> (Option<i32>, Stri
 
 async fn explained(home: &Home, words: &[&str], input: &str) -> Value {
     let (code, out, error) = explain(home, &[words, &["--json"]].concat(), input).await;
-    assert_eq!((code, error.as_str()), (Some(0), ""), "{words:?}");
-    serde_json::from_str(&out).unwrap()
+    let said: Value = serde_json::from_str(&out).unwrap();
+    let expected = i32::from(said["verdict"] == "unrecognised");
+    assert_eq!((code, error.as_str()), (Some(expected), ""), "{words:?}");
+    said
 }
 
 #[tokio::test]
@@ -90,7 +92,7 @@ async fn messages_of_another_client_are_shown() {
             "HTTP 400: {'error': {'message': 'Too long.', 'code': 'context_length_exceeded'}}",
         ),
         (logged, "a client's error message about a response with status 529, ", Category::Overloaded, logged),
-        (quoting, "a response without a status, ", Category::RateLimited, quoting),
+        (quoting, "a client's error message, ", Category::RateLimited, quoting),
         (
             stream,
             "an event inside a stream without a status, 60 bytes",
@@ -109,6 +111,111 @@ async fn messages_of_another_client_are_shown() {
     assert_eq!(asked["readAs"], format!("a failed connection, {} bytes of text", logged.len()));
 }
 
+/// What people paste: the category, the requested wait and the beginning of the advice.
+const PASTED: &[(&str, Category, Option<u64>, &str)] = &[
+    (
+        "stream disconnected before completion: Rate limit reached for gpt-5 in organization org-x on tokens per min (TPM): \
+         Limit 30000, Used 28000, Requested 6000. Please try again in 11.054s. Visit https://platform.openai.com to learn more.",
+        Category::RateLimited,
+        Some(11_054),
+        "The provider limits the request rate",
+    ),
+    (
+        "\u{26a0} stream error: stream disconnected before completion: Rate limit reached. Please try again in 7s; retrying 1/5 in 200ms\u{2026}",
+        Category::RateLimited,
+        Some(7_000),
+        "The provider limits",
+    ),
+    (
+        "Traceback (most recent call last):\n  File \"a.py\", line 9, in <module>\n    client.invoke_model()\n\
+         botocore.errorfactory.ThrottlingException: An error occurred (ThrottlingException) when calling the InvokeModel \
+         operation (reached max retries: 4): Too many requests, please wait before trying again.\n",
+        Category::RateLimited,
+        None,
+        "The provider limits",
+    ),
+    (
+        "botocore.exceptions.EventStreamError: An error occurred (modelStreamErrorException) when calling the ConverseStream \
+         operation: Model produced invalid sequence as part of ToolUse. Please refer to the model tool use troubleshooting guide.",
+        Category::ServerError,
+        None,
+        "The provider failed",
+    ),
+    ("usage limit reached|1788226200", Category::QuotaExhausted, Some(5_400_000), "The plan's usage limit"),
+    (
+        "Claude AI usage limit reached|1788226200",
+        Category::QuotaExhausted,
+        Some(5_400_000),
+        "The plan's usage limit",
+    ),
+    (
+        "> write the tests\n\n  \u{23bf} You've hit your limit \u{b7} resets 3pm (America/New_York)\n     /upgrade to increase your usage limit.\n",
+        Category::QuotaExhausted,
+        Some(68_400_000),
+        "The plan's usage limit",
+    ),
+    (
+        "  \u{23bf} API Error (529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}) \
+         \u{b7} Retrying in 1 seconds\u{2026} (attempt 1/10)",
+        Category::Overloaded,
+        None,
+        "The provider is out of capacity",
+    ),
+    (
+        "openai.RateLimitError: Error code: 429 - {'error': {'message': 'You exceeded your current quota', 'code': 'insufficient_quota'}}\n\
+         \nDuring handling of the above exception, another exception occurred:\n\nRuntimeError: the agent stopped\n",
+        Category::QuotaExhausted,
+        None,
+        "Add credit",
+    ),
+    (
+        "error: unexpected status 401 Unauthorized: invalid_api_key\nerror: exceeded retry limit, last status: 429 Too Many Requests",
+        Category::Auth,
+        None,
+        "Check the API key",
+    ),
+    (
+        "unexpected status 403 Forbidden: <!DOCTYPE html><html><head><title>Just a moment...</title></head>\n<body>Enable JavaScript \
+         and cookies to continue</body></html>",
+        Category::Permission,
+        None,
+        "Access is blocked for this client",
+    ),
+    (
+        "Just a moment...\nEnable JavaScript and cookies to continue\n",
+        Category::Permission,
+        None,
+        "Access is blocked",
+    ),
+    (
+        "requests.exceptions.SSLError: certificate is not valid for 'api.test'",
+        Category::Network,
+        None,
+        "Check the base URL",
+    ),
+    (
+        "stream disconnected before completion: error sending request for url (http://h:429/)",
+        Category::Network,
+        None,
+        "Check the network",
+    ),
+];
+
+#[tokio::test]
+async fn the_cause_is_found_in_what_people_paste() {
+    let home = Home::empty();
+    for (input, category, hint_ms, advice) in PASTED {
+        let said = explained(&home, &["--now", "2026-09-01T00:00:00Z"], input).await;
+        let failure = &said["failure"];
+        assert_eq!(
+            (&failure["category"], failure["hintMs"].as_u64()),
+            (&json!(category), *hint_ms),
+            "{said}"
+        );
+        assert!(failure["advice"].as_str().unwrap().starts_with(advice), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn a_success_is_not_called_a_failure() {
     let home = Home::empty();
@@ -116,7 +223,10 @@ async fn a_success_is_not_called_a_failure() {
                   data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n";
     let python = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n\
                   TypeError: unsupported operand type(s) for +: 'int' and 'str'\n";
+    let value = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n\
+                 ValueError: too many values to unpack (expected 2)\n";
     for (input, verdict, words) in [
+        (value, "unrecognised", "not recognised as a provider failure"),
         ("banana", "unrecognised", "not recognised as a provider failure"),
         (python, "unrecognised", "not recognised as a provider failure"),
         ("{\"a\":1}", "unrecognised", "Paste the output"),
@@ -124,7 +234,8 @@ async fn a_success_is_not_called_a_failure() {
     ] {
         assert_eq!(explained(&home, &[], input).await["verdict"], verdict, "{input}");
         let (code, out, _) = explain(&home, &[], input).await;
-        assert!(code == Some(0) && out.contains(words) && !out.contains("retried"), "{out}");
+        let expected = i32::from(verdict == "unrecognised");
+        assert!(code == Some(expected) && out.contains(words) && !out.contains("retried"), "{out}");
     }
     let refused = explained(&home, &[], "TypeError: fetch failed: ECONNREFUSED, connection refused").await;
     assert_eq!(refused["failure"]["category"], json!(Category::Network));
@@ -174,6 +285,10 @@ async fn the_configured_schedule_is_the_explained_one() {
     let spread = Home::with("[retry]\nschedule = \"exponential\"\njitter = 0.25\n");
     let (_, out, _) = explain(&spread, &["--status", "503"], "").await;
     assert!(out.contains(", by the exponential schedule, each wait ±25 % and a budget of "), "{out}");
+    let used_up = r#"{"error":{"type":"usage_limit_reached","resets_in_seconds":183600}}"#;
+    let (_, out, _) = explain(&home, &["--status", "429"], used_up).await;
+    let expected = "\nretried   no: the next attempt would be in 2 d 3 h, the budget leaves 6 s\n";
+    assert!(out.contains(expected), "{out}");
     let (_, out, _) = explain(&home, &["--status", "401"], "").await;
     assert!(out.contains("\nretried   no: the same request would fail again\n"), "{out}");
     assert!(!out.contains("\nwaits "), "{out}");
