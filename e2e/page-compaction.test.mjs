@@ -110,6 +110,30 @@ test('a summary is a line while it is made, then collapsed in its place, also af
   assert.deepEqual(page.wrongs, []);
 });
 
+test('a summary that somebody asked for is a turn without a message, also after a reload', async () => {
+  await talk();
+  const [summary, comes] = later();
+  provider.says(summary, 'Lisbon, then.');
+  const id = /c\/(.+)$/.exec(new URL(page.url()).hash)[1];
+  const compact = await fetch(`${stage.server.url}/conversations/${id}/compact`, { method: 'POST' });
+  assert.equal(compact.status, 200, await compact.text());
+  await shows('Summarizing earlier messages…');
+  assert.ok(!(await text()).includes('too long'));
+  comes(SUMMARY);
+  await shows(SUMMARIZED);
+  await settled();
+  assert.deepEqual(await bubbles(), QUESTIONS.slice(0, 3));
+  const live = await text();
+  await shot('requested');
+  await page.reload();
+  await settled();
+  assert.equal(await text(), live, 'a reload shows the same');
+  await send(page, QUESTIONS[3]);
+  await shows('Lisbon, then.');
+  assert.ok(provider.requests.at(-1).said[0].includes(SUMMARY));
+  assert.deepEqual(page.wrongs, []);
+});
+
 test('a wait for a summary says so, survives a reload, and can be skipped', async () => {
   await talk();
   provider.says(busy(600), SUMMARY, null, 'Lisbon, then.');

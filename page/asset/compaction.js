@@ -25,7 +25,10 @@ export class Compaction {
   constructor({ cause }) {
     this.#isAhead = cause === 'ahead';
     const why = this.#isAhead ? 'is nearly' : 'is';
-    const text = `The conversation ${why} too long for the model: summarizing earlier messages…`;
+    const text =
+      cause === 'requested'
+        ? 'Summarizing earlier messages…'
+        : `The conversation ${why} too long for the model: summarizing earlier messages…`;
     this.node = element('p', { className: 'note summarizing' }, text);
   }
 

@@ -4,7 +4,8 @@
 // replays that turn's events from its `user-message` on to a subscriber without a cursor. So nothing of the running
 // turn is taken from history: the status response has the first chunk of the running turn (`turnSeq`), history is
 // fetched up to it, and the replay shows the rest. This also works for steering messages and equal prompts. A turn that
-// repeats another has no `user-message`; its `turn-start` says so.
+// repeats another has no `user-message`; its `turn-start` says so. Nor has one that only summarizes; its
+// `compaction-started` does.
 //
 // Remaining races:
 // - Events that arrive while history is being fetched are held back. A turn that began meanwhile may or may not be in
@@ -27,7 +28,8 @@ import * as transcript from './transcript.js';
 import { Watchdog } from './watchdog.js';
 
 const isPrompt = (event) => event.type === 'user-message';
-const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined;
+const isSummary = (event) => event.type === 'compaction-started' && event.cause === 'requested';
+const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined || isSummary(event);
 
 /** The server's message about a deleted conversation. */
 const GONE = /^there is no conversation/;
@@ -309,7 +311,8 @@ export class Conversation {
 
   #take(event) {
     if (isBegin(event)) this.#begin(event);
-    else if (!this.#timeline.receive(event)) return;
+    if (isSummary(event)) this.#timeline.receive(event);
+    else if (!isBegin(event) && !this.#timeline.receive(event)) return;
     if (event.type === 'status' || event.type === 'turn-sealed') this.#status = event.status ?? 'idle';
     this.#outgoing.receive(event);
     this.#dock.receive(event);

@@ -7,8 +7,7 @@ use tokio::{task::yield_now, time::timeout};
 use crate::home::{DEADLINE, Home};
 
 /// Ignores the end of its input and requests to end, and has a child. Writes the ids of both.
-const PROGRAM: &str =
-    "trap '' TERM HUP; sleep 600 & echo $$ $! > ids.part; mv ids.part ids; while :; do sleep 600; done";
+const PROGRAM: &str = "trap '' TERM HUP; sleep 60 & echo $$ $! > ids.part; mv ids.part ids; sleep 60";
 
 /// Whether a process runs; one that has ended may not have been waited for.
 fn is_alive(id: &str) -> bool {
