@@ -7,7 +7,7 @@ use crate::case::{Case, Verdict};
 use crate::hint::Hint;
 use crate::kind::Kind;
 use crate::shape::Findings;
-use crate::{Evidence, advice, hint, message, status, transport};
+use crate::{Evidence, advice, hint, image, message, status, transport};
 
 /// Diagnoses a failure. Never panics. The result is bounded whatever the evidence.
 pub fn diagnose(evidence: &Evidence<'_>) -> Failure {
@@ -74,6 +74,7 @@ impl<'a> Conclusion<'a> {
             provider_code: case.provider_code(),
             unreached: transport::unreached(evidence),
             advice: Some(advice::of(kind, evidence, case.prose()).to_owned()),
+            rejects_image: !retryable && image::is_rejected(kind, found, case.prose()),
         };
         let settled = hint.and_then(|_| by_wait(kind, settled));
         Self { failure, verdict, hint, settled, asked }

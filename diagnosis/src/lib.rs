@@ -14,6 +14,7 @@ mod diagnose;
 mod evidence;
 mod field;
 mod hint;
+mod image;
 mod kind;
 mod measure;
 mod message;

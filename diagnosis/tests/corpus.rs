@@ -82,3 +82,14 @@ fn failures_that_were_once_misread_are_diagnosed() {
 fn every_form_of_hint_is_read() {
     Score::of(include_str!("corpus/hints.jsonl")).check(&[]);
 }
+
+#[test]
+fn a_rejected_image_is_told_from_other_rejections() {
+    let lines = include_str!("corpus/image.jsonl");
+    Score::of(lines).check(&[]);
+    let rows: Vec<Row> = lines.lines().map(|line| Row::parse(line).expect("a row is JSON")).collect();
+    assert!(rows.len() > 30, "only {} rows were read", rows.len());
+    let is_wrong = |row: &&Row| row.image != Some(row.diagnose().rejects_image);
+    let wrong: Vec<_> = rows.iter().filter(is_wrong).map(|row| &row.id).collect();
+    assert_eq!(wrong, [""; 0]);
+}

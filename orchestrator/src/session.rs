@@ -5,6 +5,7 @@ mod branch;
 mod enter;
 mod go_to;
 mod host;
+mod image;
 mod lacks;
 mod ports;
 mod refused;

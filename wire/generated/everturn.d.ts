@@ -701,6 +701,8 @@ export interface ErrorChunk {
   detail?: string;
   /** Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if it is not retryable. */
   outcome?: RetryOutcome;
+  /** Set if an image was rejected. */
+  rejectedImage?: RejectedImage;
   /** Number of retries of the step before it; absent = none. */
   retries?: number;
   /** Sum of their scheduled waits, in milliseconds; absent = none. */
@@ -726,6 +728,8 @@ export interface ErrorEvent {
   detail?: string;
   /** Why a retryable failure was not retried further: `exhausted` or `too-long`. Absent if it is not retryable. */
   outcome?: RetryOutcome;
+  /** Set if an image was rejected. */
+  rejectedImage?: RejectedImage;
   /** Number of retries of the step before it; absent = none. */
   retries?: number;
   /** Sum of their scheduled waits, in milliseconds; absent = none. */
@@ -784,6 +788,8 @@ export interface Failure {
   hintMs?: number;
   /** The provider's own error type or code, e.g. `overloaded_error`. */
   providerCode?: string;
+  /** Whether the provider rejected the request because of an image in it, as far as is known. */
+  rejectsImage?: boolean;
   /** Why the request did not reach the provider, if it did not. */
   unreached?: Unreached;
 }
@@ -1042,6 +1048,15 @@ export interface ReasoningDeltaEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+}
+
+/**
+ * A provider rejected a request because of an image in it. Later requests to this model have a note in place of the
+ * images added since its last answer, or of all images if there are none.
+ */
+export interface RejectedImage {
+  /** The model that rejected it, by its id. Absent if unknown: then no model receives the image again. */
+  model?: string;
 }
 
 /** Request body of `PATCH /conversations/:id`. */

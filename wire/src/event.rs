@@ -23,7 +23,7 @@ pub use compaction::{CompactionCause, CompactionOutcome};
 pub use outcome::{RetryOutcome, Verdict};
 pub use queue::QueuedMessage;
 pub use reason::DoneReason;
-pub use report::ErrorReport;
+pub use report::{ErrorReport, RejectedImage};
 pub use retry::{RetryPhase, RetryState};
 pub use status::ConversationStatus;
 pub use target::TargetRole;

@@ -95,6 +95,9 @@ pub struct Failure {
     /// Why the request did not reach the provider, if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreached: Option<Unreached>,
+    /// Whether the provider rejected the request because of an image in it, as far as is known.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub rejects_image: bool,
 }
 
 /// Why a request did not reach the provider.
@@ -127,6 +130,7 @@ impl Failure {
             provider_code: None,
             advice: None,
             unreached: None,
+            rejects_image: false,
         }
     }
 }

@@ -39,7 +39,8 @@ pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
 pub use event::{
     AgentEvent, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport, EventBody,
-    OutputStream, QueuedMessage, RetryOutcome, RetryPhase, RetryState, TargetRole, Usage, Verdict,
+    OutputStream, QueuedMessage, RejectedImage, RetryOutcome, RetryPhase, RetryState, TargetRole, Usage,
+    Verdict,
 };
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};

@@ -16,6 +16,8 @@ pub(crate) struct Row {
     pub(crate) wait: Option<u64>,
     /// Whether the failure alone determines the diagnosis.
     pub(crate) scored: bool,
+    /// Whether an image may be the reason; `None` = not labelled.
+    pub(crate) image: Option<bool>,
 }
 
 /// The expected diagnosis.
@@ -45,6 +47,7 @@ impl Row {
             now: row["now"].as_str().and_then(epoch_ms).unwrap_or_default(),
             label: category.map(|category| Label { category, retryable: row["retryable"] == true }),
             wait: row["retry_after_ms"].as_u64(),
+            image: row["image"].as_bool(),
             scored: matches!(row["needs_context"], Value::Null | Value::Bool(false)),
         })
     }

@@ -1,7 +1,7 @@
 //! Ending a turn for good, from any phase.
 
 use everturn_wire::{
-    Chunk, CompactionOutcome, DoneReason, ErrorReport, EventBody, Failure, RetryOutcome, Role,
+    Chunk, CompactionOutcome, DoneReason, ErrorReport, EventBody, Failure, RejectedImage, RetryOutcome, Role,
 };
 
 use super::Turn;
@@ -37,9 +37,20 @@ impl Turn {
         self.leave(now, ended, Some(detail.as_ref().unwrap_or(&failure.message)), fx);
         let outcome =
             Some(ended).filter(|_| matches!(ended, RetryOutcome::Exhausted | RetryOutcome::TooLong));
-        let Failure { message, code, category, advice, .. } = failure.clone();
+        let Failure { message, code, category, advice, rejects_image, .. } = failure.clone();
         let category = Some(category);
-        let report = ErrorReport { message, code, category, advice, retries, waited_ms, outcome, detail };
+        let report = ErrorReport {
+            message,
+            code,
+            category,
+            advice,
+            retries,
+            waited_ms,
+            outcome,
+            detail,
+            // The host fills in the model.
+            rejected_image: rejects_image.then(RejectedImage::default),
+        };
         fx.keep(Role::Assistant, Chunk::Error(report.clone()));
         fx.tell(EventBody::Error(report));
         if let Some(event) = step_complete {

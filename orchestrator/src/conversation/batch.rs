@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Effect, Millis, Outcome, Turn};
+use everturn_kernel::{Effect, Millis, Outcome, Target, Turn};
 use everturn_wire::{
     ApprovalMode, CallerCall, Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody,
     FailedAttempt, QueuedMessage, Role, StoredChunk, TurnId, TurnMetrics,
@@ -55,7 +55,15 @@ pub(crate) struct Batch {
 pub(crate) struct Called {
     /// The target, as `credential/model`.
     pub(crate) target: String,
+    /// The model, whatever the credential.
+    pub(crate) model: String,
     pub(crate) at: Millis,
+}
+
+impl Called {
+    pub(crate) fn new(target: &Target, at: Millis) -> Self {
+        Self { target: target.name.clone(), model: target.model.clone(), at }
+    }
 }
 
 impl Batch {
@@ -119,13 +127,28 @@ impl Batch {
                         let target = self.called.as_ref().map(|call| call.target.clone());
                         self.counts.extend(target.map(|target| Count::Tokens(target, *usage)));
                     }
-                    EventBody::Error(report) => self.ended_by = self.failed(report, turn_id, now),
+                    EventBody::Error(report) => {
+                        self.attribute(report);
+                        self.ended_by = self.failed(report, turn_id, now);
+                    }
                     _ => {}
                 }
                 self.counts.extend(Count::of(&body));
                 self.event(Some(turn_id), body);
             }
-            Effect::Keep(role, chunk) => self.chunk(role, chunk, now),
+            Effect::Keep(role, mut chunk) => {
+                if let Chunk::Error(report) = &mut chunk {
+                    self.attribute(report);
+                }
+                self.chunk(role, chunk, now);
+            }
+        }
+    }
+
+    /// Names the model that rejected an image.
+    fn attribute(&self, report: &mut ErrorReport) {
+        if let (Some(rejected), Some(called)) = (&mut report.rejected_image, &self.called) {
+            rejected.model = Some(called.model.clone());
         }
     }
 

@@ -11,9 +11,6 @@ use everturn_wire::{Chunk, Role, StoredChunk, TurnMetrics};
 /// yet.
 pub(crate) fn standing(chunks: &[Arc<StoredChunk>], pending: Option<u64>) -> Vec<&Arc<StoredChunk>> {
     let mut standing: Vec<&Arc<StoredChunk>> = Vec::with_capacity(chunks.len());
-    let drop_from = |standing: &mut Vec<&Arc<StoredChunk>>, from: u64| {
-        standing.truncate(standing.partition_point(|stored| stored.seq < from));
-    };
     let marked = |from: u64| chunks.iter().any(|stored| stored.supersedes == Some(from));
     for stored in chunks {
         if let Some(from) = stored.supersedes {
@@ -26,6 +23,11 @@ pub(crate) fn standing(chunks: &[Arc<StoredChunk>], pending: Option<u64>) -> Vec
         drop_from(&mut standing, from);
     }
     standing
+}
+
+/// Drops the chunks that are superseded from this `seq` on.
+pub(super) fn drop_from(standing: &mut Vec<&Arc<StoredChunk>>, from: u64) {
+    standing.truncate(standing.partition_point(|stored| stored.seq < from));
 }
 
 /// Returns the start of the model's output after the last user message or tool result, which a retry replaces. It may

@@ -4,13 +4,22 @@ use std::sync::Arc;
 
 use everturn_wire::{Chunk, Message, Role, StoredChunk};
 
-use super::{branch::standing, summary::kept_from};
+use super::{branch::standing, image, summary::kept_from};
 
-/// Returns the chunks that are sent to a model, oldest first. Omitted are errors, superseded chunks and what the newest
-/// summary replaces; that summary comes first. `supersedes`: the mark of a turn that has no chunks yet.
-pub(super) fn sent(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<Arc<StoredChunk>> {
+/// Returns the chunks that are sent to a model, oldest first. Omitted are errors, superseded chunks, images that this
+/// `model` rejected and what the newest summary replaces; that summary comes first. `supersedes`: the mark of a turn
+/// that has no chunks yet.
+pub(super) fn sent(
+    chunks: &[Arc<StoredChunk>],
+    supersedes: Option<u64>,
+    model: Option<&str>,
+) -> Vec<Arc<StoredChunk>> {
     let mut sent: Vec<_> = standing(chunks, supersedes).into_iter().cloned().collect();
     sent.retain(|stored| !matches!(*stored.chunk, Chunk::Error { .. }));
+    let rejected = model.map(|model| image::rejected(chunks, model)).unwrap_or_default();
+    for stored in sent.iter_mut().filter(|stored| rejected.contains(&stored.seq)) {
+        *stored = changed(stored, image::noted(&stored.chunk));
+    }
     let Some(at) = sent.iter().rposition(|stored| kept_from(stored).is_some()) else { return sent };
     let summary = sent.remove(at);
     let keeps_from = kept_from(&summary).unwrap_or(summary.seq);
@@ -20,8 +29,8 @@ pub(super) fn sent(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<
     let newest =
         newest.map(|last| sent[..last].iter().rposition(|stored| !said(stored)).map_or(0, |at| at + 1));
     for stored in &mut sent[..newest.unwrap_or(at)] {
-        if let Some(chunk) = without_images(&stored.chunk) {
-            *stored = Arc::new(StoredChunk { chunk: Arc::new(chunk), ..(**stored).clone() });
+        if let Some(chunk) = image::replaced(&stored.chunk, "[an image, no longer shown]", "") {
+            *stored = changed(stored, chunk);
         }
     }
     sent.retain(|stored| stored.seq >= keeps_from && kept_from(stored).is_none());
@@ -29,19 +38,8 @@ pub(super) fn sent(chunks: &[Arc<StoredChunk>], supersedes: Option<u64>) -> Vec<
     sent
 }
 
-/// Replaces the images of a chunk with a note; `None` = it has none.
-fn without_images(chunk: &Chunk) -> Option<Chunk> {
-    match chunk {
-        Chunk::Image { .. } => Some(Chunk::Text { text: "[an image, no longer shown]".to_owned() }),
-        Chunk::ToolResult { images, .. } if !images.is_empty() => {
-            let mut chunk = chunk.clone();
-            if let Chunk::ToolResult { images, .. } = &mut chunk {
-                images.clear();
-            }
-            Some(chunk)
-        }
-        _ => None,
-    }
+fn changed(stored: &StoredChunk, chunk: Chunk) -> Arc<StoredChunk> {
+    Arc::new(StoredChunk { chunk: Arc::new(chunk), ..stored.clone() })
 }
 
 /// Converts chunks to messages after the system prompt. Consecutive chunks of one role form one message.
@@ -91,7 +89,7 @@ mod tests {
             Chunk::Text { text } => text.clone(),
             other => format!("{other:?}"),
         };
-        messages(None, &sent(chunks, supersedes))
+        messages(None, &sent(chunks, supersedes, None))
             .iter()
             .map(|message| message.chunks.iter().map(text).collect::<Vec<_>>().join("+"))
             .collect()
@@ -100,7 +98,7 @@ mod tests {
     #[test]
     fn a_request_shares_its_chunks_with_the_history() {
         let chunks = vec![chunk(1, Role::User, "a large image", None)];
-        let request = messages(Some("Be brief."), &sent(&chunks, None));
+        let request = messages(Some("Be brief."), &sent(&chunks, None, None));
         assert!(Arc::ptr_eq(&request[1].chunks[0], &chunks[0].chunk));
     }
 
@@ -168,7 +166,7 @@ mod tests {
             summary(5, "All.", 1),
             image(6),
         ];
-        let sent = sent(&chunks, None);
+        let sent = sent(&chunks, None, None);
         let images = sent.iter().filter(|stored| matches!(*stored.chunk, Chunk::Image { .. }));
         assert_eq!(images.map(|stored| stored.seq).collect::<Vec<_>>(), [3, 6]);
     }

@@ -31,7 +31,7 @@ pub(super) fn kept_from(stored: &StoredChunk) -> Option<u64> {
 
 /// Whether a history has an older part that can be summarized.
 pub(crate) fn may_summarize(chunks: &[Arc<StoredChunk>]) -> bool {
-    cut(&requests::sent(chunks, None), None).is_some()
+    cut(&requests::sent(chunks, None, None), None).is_some()
 }
 
 /// Runs a compactor and returns its answer as the event of a summary call.

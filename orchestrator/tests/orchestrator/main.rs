@@ -12,6 +12,7 @@ mod compaction;
 mod deletion;
 mod end_reason;
 mod figures;
+mod image;
 mod journal;
 mod moving;
 mod observer;

@@ -118,6 +118,7 @@ async fn an_error_is_shown_with_its_attempts_and_long_results_in_full_on_demand(
         waited_ms: Some(27_105_000),
         outcome: Some(RetryOutcome::Exhausted),
         detail: Some("the budget is spent".to_owned()),
+        rejected_image: None,
     });
     let home = kept(vec![(Role::Tool, result), (Role::Assistant, error)]).await;
     let end = "\n\nError\n  HTTP 529: {}\n  Gave up after 21 retries over 7 h 32 min.\n  \

@@ -34,6 +34,20 @@ pub struct ErrorReport {
     /// Details about `outcome`, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Set if an image was rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected_image: Option<RejectedImage>,
+}
+
+/// A provider rejected a request because of an image in it. Later requests to this model have a note in place of the
+/// images added since its last answer, or of all images if there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RejectedImage {
+    /// The model that rejected it, by its id. Absent if unknown: then no model receives the image again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl ErrorReport {

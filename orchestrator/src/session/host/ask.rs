@@ -16,7 +16,7 @@ use crate::{
     model::Model,
     panic::panic_text,
     report,
-    session::{request, summary},
+    session::{image, request, summary},
     telemetry,
 };
 
@@ -28,7 +28,7 @@ impl TurnHost<'_> {
             Ok(model) => model,
             Err(gone) => {
                 let at = self.shared.clock.now();
-                self.called = turn.target().map(|target| Called { target: target.name.clone(), at });
+                self.called = turn.target().map(|target| Called::new(target, at));
                 let failed = stream::once(future::ready(StreamEvent::Failed(gone)));
                 return match turn.target().cloned() {
                     Some(target) => self.health_of(failed.boxed(), target),
@@ -52,7 +52,7 @@ impl TurnHost<'_> {
             return stream::once(future::ready(StreamEvent::Held(hold))).boxed();
         }
         telemetry::provider_called(&model.id);
-        self.called = Some(Called { target: model.id.clone(), at: self.shared.clock.now() });
+        self.called = Some(Called::new(&model.target, self.shared.clock.now()));
         let call = self.call(turn, op, &model);
         let pass = self.pass(turn, &model, shares_limits);
         let mut request = match &summary {
@@ -66,12 +66,17 @@ impl TurnHost<'_> {
         if let Some(call) = &call {
             self.conversation.observers().begins(call, &request);
         }
+        let had_images = image::are_in(&request.messages);
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
         let started = started
             .unwrap_or_else(|panic| stream::once(future::ready(broke(&model.id, panic.as_ref()))).boxed());
         let events = AssertUnwindSafe(started).catch_unwind();
         let name = model.clone();
-        let events = events.map(move |event| event.unwrap_or_else(|panic| broke(&name.id, panic.as_ref())));
+        let events = events.map(move |event| match event {
+            Ok(StreamEvent::Failed(failure)) => StreamEvent::Failed(image::explained(failure, had_images)),
+            Ok(event) => event,
+            Err(panic) => broke(&name.id, panic.as_ref()),
+        });
         // Each layer adds a cost per delta; the usual call has only one.
         if call.is_none() && turn.target().is_none() && summary.is_none() {
             return pass.watch(events).boxed();
@@ -102,7 +107,7 @@ impl TurnHost<'_> {
         let scope = definition.request.as_deref();
         let own_prompt = scope.and_then(|scope| scope.system_prompt.as_deref());
         let system_prompt = own_prompt.or(configured.system_prompt.as_deref());
-        let mut sent = request::sent(&chunks, definition.supersedes);
+        let mut sent = request::sent(&chunks, definition.supersedes, Some(&model.target.model));
         if turn.is_cut_down() {
             sent = summary::cut_down(&sent, self.latest().as_deref());
         }

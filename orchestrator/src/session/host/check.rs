@@ -84,7 +84,8 @@ impl TurnHost<'_> {
     /// Returns the user's latest messages on the turn's branch.
     fn said(&self) -> Vec<String> {
         let chunks = self.conversation.state().record.chunks.clone();
-        let messages = request::messages(None, &request::sent(&chunks, self.settings.definition.supersedes));
+        let messages =
+            request::messages(None, &request::sent(&chunks, self.settings.definition.supersedes, None));
         let said = messages.iter().filter(|message| message.role == Role::User);
         let texts = said.flat_map(|message| &message.chunks).filter_map(|chunk| match &**chunk {
             Chunk::Text { text } => Some(excerpt(text.clone(), MAX_MESSAGE)),

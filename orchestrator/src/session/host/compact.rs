@@ -35,7 +35,7 @@ impl TurnHost<'_> {
             let is_full = turn.may_compact_ahead() && self.is_nearly_full(model);
             return if is_full { answered(StreamEvent::NearlyFull) } else { Prepared::None };
         }
-        let Some(cut) = summary::cut(&self.sent(), self.latest().as_deref()) else {
+        let Some(cut) = summary::cut(&self.sent(model), self.latest().as_deref()) else {
             let text = "the newest message alone does not fit the model's context, and there is nothing before it to summarize: \
                         send less, or choose a model with a larger context";
             return answered(StreamEvent::Failed(Failure::new(Category::ContextOverflow, false, text)));
@@ -69,7 +69,7 @@ impl TurnHost<'_> {
         let id = model.sibling_of.as_ref().unwrap_or(&model.id);
         let Some(limit) = self.shared.compactions.limit(id) else { return false };
         let measured = self.conversation.state().live.measured;
-        let sent = self.sent();
+        let sent = self.sent(model);
         let known = measured.filter(|known| sent.iter().any(|stored| stored.seq == known.seq));
         let (tokens, after) = known.map_or((0, 0), |known| (known.tokens, known.seq));
         let added = sent.iter().filter(|stored| stored.seq > after).map(|stored| &*stored.chunk);
@@ -86,9 +86,9 @@ impl TurnHost<'_> {
         })
     }
 
-    /// Returns the chunks that are sent to a model.
-    fn sent(&self) -> Vec<Arc<StoredChunk>> {
+    /// Returns the chunks that are sent to this model.
+    fn sent(&self, model: &Model) -> Vec<Arc<StoredChunk>> {
         let chunks = self.conversation.state().record.chunks.clone();
-        request::sent(&chunks, self.settings.definition.supersedes)
+        request::sent(&chunks, self.settings.definition.supersedes, Some(&model.target.model))
     }
 }

@@ -2,7 +2,7 @@
 
 use everturn_wire::{
     Category, Chunk, ConversationStatus, DoneReason, Echo, ErrorReport, ExportLine, Failure, Image, Message,
-    RetryOutcome, Role, StepId, StoredChunk, Unreached,
+    RejectedImage, RetryOutcome, Role, StepId, StoredChunk, Unreached,
 };
 use serde_json::json;
 
@@ -52,6 +52,7 @@ pub(crate) fn chunks() -> Vec<Chunk> {
             waited_ms: Some(27_105_000),
             outcome: Some(RetryOutcome::Exhausted),
             detail: Some("the schedule has no more".into()),
+            rejected_image: Some(RejectedImage { model: Some("main/small".into()) }),
         }),
         Chunk::System { text: "Be brief.".into(), keeps_from: None },
         Chunk::System { text: "They spoke of the weather.".into(), keeps_from: Some(7) },
@@ -119,6 +120,7 @@ pub(crate) fn failures() -> Vec<Failure> {
         provider_code: Some("rate_limit_error".into()),
         advice: Some("Wait, or use another key.".into()),
         unreached: Some(Unreached::NoConnection),
+        rejects_image: true,
         ..Failure::new(Category::RateLimited, true, "HTTP 429: slow down")
     };
     let bare = |category| Failure::new(category, false, "HTTP 400: no");

@@ -2,8 +2,8 @@
 
 use everturn_wire::{
     AgentEvent, ApprovalScope, CallerCall, Category, CompactionCause, CompactionOutcome, ConversationStatus,
-    DoneReason, ErrorReport, EventBody, FinalReport, ForcedBy, OutputStream, QueuedMessage, RetryOutcome,
-    RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
+    DoneReason, ErrorReport, EventBody, FinalReport, ForcedBy, OutputStream, QueuedMessage, RejectedImage,
+    RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -196,6 +196,7 @@ fn trouble() -> Vec<EventBody> {
             waited_ms: Some(5_000),
             outcome: Some(RetryOutcome::TooLong),
             detail: Some("the next attempt would be in 61 s, the budget leaves 60 s".into()),
+            rejected_image: Some(RejectedImage::default()),
         }),
     ]
 }
