@@ -28,6 +28,7 @@ pub use memory::MemoryJournal;
 pub use owner::{NodeId, Unsealed};
 pub use page::{ListCursor, Page};
 pub use retention::Retention;
+pub(crate) use scope::Inherited;
 pub use scope::RequestScope;
 pub use window::{Room, Take, Window};
 

@@ -170,6 +170,10 @@ pub struct TurnMetrics {
     /// Tool calls handed to the caller; absent if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallerCall>,
+    /// What its request set, for a turn that repeats it. Kept in journals, never sent to clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub request: Option<Box<serde_json::Value>>,
 }
 
 impl TurnMetrics {
@@ -194,6 +198,7 @@ impl TurnMetrics {
             final_report: None,
             approvals: None,
             calls: Vec::new(),
+            request: None,
         }
     }
 }

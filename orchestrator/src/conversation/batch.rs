@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::{Effect, Millis, Outcome, Target, Turn};
 use everturn_wire::{
     ApprovalMode, CallerCall, Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody,
-    FailedAttempt, QueuedMessage, Role, StoredChunk, TurnId, TurnMetrics,
+    FailedAttempt, QueuedMessage, Role, StoredChunk, TurnId, TurnMetrics, Value,
 };
 
 use super::{Record, State};
@@ -48,6 +48,8 @@ pub(crate) struct Batch {
     pub(crate) failed_attempts: Vec<FailedAttempt>,
     /// What happens to calls of the turn that need a person's approval.
     pub(crate) approvals: ApprovalMode,
+    /// What the sealed turn's request set, if anything.
+    pub(crate) request: Option<Box<Value>>,
 }
 
 /// A provider call.
@@ -90,6 +92,7 @@ impl Batch {
             ended_by: None,
             failed_attempts: Vec::new(),
             approvals: ApprovalMode::Ask,
+            request: None,
         }
     }
 
@@ -280,6 +283,7 @@ impl Batch {
             calls: self.calls.clone(),
             failed_attempts: Some(self.failed_attempts.clone()).filter(|attempts| !attempts.is_empty()),
             approvals: Some(self.approvals).filter(|mode| *mode != ApprovalMode::Ask),
+            request: self.request.clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::ToolSpec;
-use everturn_wire::{CallerTool, Parameters, ToolChoice};
+use everturn_wire::{CallerTool, Parameters, RequiredReport, ToolChoice, Value};
 use serde::{Deserialize, Serialize};
 
 /// The parameters, tools and instructions that a request specifies for its turn only.
@@ -42,6 +42,34 @@ impl RequestScope {
             parameters: tool.input_schema.clone(),
         };
         self.tools.as_ref().map(|tools| tools.iter().map(spec).collect())
+    }
+}
+
+/// What a request set for its turn: inherited by a turn that repeats that one or follows it from the queue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Inherited {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scope: Option<Arc<RequestScope>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reasoning_effort: Option<String>,
+    /// The report that the request itself required.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) final_report: Option<Arc<RequiredReport>>,
+}
+
+impl Inherited {
+    /// Returns the form that is kept with the figures of a sealed turn; `None` if the request set nothing.
+    pub(crate) fn kept(&self) -> Option<Box<Value>> {
+        if *self == Self::default() {
+            return None;
+        }
+        serde_json::to_value(self).ok().map(Box::new)
+    }
+
+    /// Reads the kept form. That of a newer version which cannot be read counts as nothing.
+    pub(crate) fn read(kept: Option<&Value>) -> Self {
+        kept.and_then(|kept| Self::deserialize(kept).ok()).unwrap_or_default()
     }
 }
 

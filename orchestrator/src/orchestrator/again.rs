@@ -10,6 +10,7 @@ use super::{Orchestrator, StartTurn, Started, command::check};
 use crate::{
     Error,
     conversation::Conversation,
+    journal::Inherited,
     new_id,
     session::{self, Fork, NoFork, TurnSettings, TurnTask},
 };
@@ -84,6 +85,8 @@ struct Asked {
     supersedes: Option<u64>,
     /// The mode of the turn that is repeated, or that contains the message.
     approvals: Option<ApprovalMode>,
+    /// What that turn's request set.
+    inherited: Inherited,
 }
 
 /// How the new turn begins.
@@ -121,7 +124,7 @@ impl Orchestrator {
         // Taken before the reads that follow, so that a turn that begins in between is noticed.
         let vacancy = conversation.vacancy();
         let turns = self.ports.journal.metrics(id).await?;
-        let Asked { beginning, supersedes, approvals } = match what.seq {
+        let Asked { beginning, supersedes, approvals, inherited } = match what.seq {
             Some(seq) => {
                 conversation.check_vacant(vacancy)?;
                 fork(&conversation, &turns, seq, &what)?
@@ -131,10 +134,14 @@ impl Orchestrator {
         let last_model = conversation.state().record.head.model.clone();
         let model = self.ports.models.choose(what.model.as_deref(), last_model.as_deref())?;
         self.check_retry(&conversation, &model, what.retry.as_ref())?;
-        let seated = conversation.claim_since(vacancy)?;
         let retry = what.retry.as_ref();
         let mut settings =
             TurnSettings::of_message(&self.ports, &conversation, model, None, supersedes, retry);
+        settings.inherit(inherited);
+        if let Some(scope) = &settings.definition.request {
+            self.ports.models.check_parameters(&settings.model, &scope.parameters)?;
+        }
+        let seated = conversation.claim_since(vacancy)?;
         settings.definition.approvals = what.approvals.or(approvals).unwrap_or_default();
         let (started, begun) = oneshot::channel();
         let turn_id = new_id::turn();
@@ -168,7 +175,8 @@ fn last(conversation: &Conversation, turns: &[TurnMetrics], what: &RetryTurn) ->
     }
     let chunks = conversation.state().record.chunks.clone();
     let supersedes = session::loose_end(&chunks);
-    Ok(Asked { beginning: Beginning::Again(turn_id.clone()), supersedes, approvals: last.approvals })
+    let (approvals, inherited) = (last.approvals, Inherited::read(last.request.as_deref()));
+    Ok(Asked { beginning: Beginning::Again(turn_id.clone()), supersedes, approvals, inherited })
 }
 
 fn last_turn<'t>(turns: &'t [TurnMetrics], turn_id: &TurnId) -> Result<&'t TurnMetrics, Error> {
@@ -203,6 +211,7 @@ fn fork(
     let of_message = turns.iter().find(|turn| range(turn).is_some_and(|range| range.contains(&seq)));
     let of_message = of_message.or(turns.last());
     let approvals = of_message.and_then(|turn| turn.approvals);
+    let inherited = Inherited::read(of_message.and_then(|turn| turn.request.as_deref()));
     if let Some(text) = &what.text {
         let images = message.iter().filter_map(|chunk| match &**chunk {
             Chunk::Image { url, mime_type } => Some(Image { url: url.clone(), mime_type: mime_type.clone() }),
@@ -211,10 +220,15 @@ fn fork(
         let start = StartTurn::new(text.clone()).images(images.collect());
         check(&start)?;
         let prompt = Prompt { text: start.text, images: start.images };
-        return Ok(Asked { beginning: Beginning::Message(prompt), supersedes: Some(before), approvals });
+        return Ok(Asked {
+            beginning: Beginning::Message(prompt),
+            supersedes: Some(before),
+            approvals,
+            inherited,
+        });
     }
     let again = of_message
         .map(|turn| turn.turn_id.clone())
         .ok_or_else(|| Error::BadRetry { why: format!("nothing is known of the turn of chunk {seq}") })?;
-    Ok(Asked { beginning: Beginning::Again(again), supersedes: after, approvals })
+    Ok(Asked { beginning: Beginning::Again(again), supersedes: after, approvals, inherited })
 }

@@ -76,7 +76,7 @@ impl Orchestrator {
         });
         // Available through separate queries.
         for turn in &mut turns {
-            turn.failed_attempts = None;
+            (turn.failed_attempts, turn.request) = (None, None);
             turn.final_report.iter_mut().for_each(|report| report.report = None);
         }
         Ok(HistoryWindow {
@@ -114,7 +114,9 @@ impl Orchestrator {
     /// When the conversation does not exist, or the journal fails.
     pub async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, Error> {
         self.registry.check(id).await?;
-        Ok(self.ports.journal.metrics(id).await?)
+        let mut turns = self.ports.journal.metrics(id).await?;
+        turns.iter_mut().for_each(|turn| turn.request = None);
+        Ok(turns)
     }
 
     /// Returns the `seq` of each user message that no later branch superseded, oldest first: what
@@ -140,6 +142,7 @@ impl Orchestrator {
         let runs = running.is_some_and(|record| record.snapshot.id() == turn_id);
         let sealed = self.ports.journal.metrics(id).await?;
         let sealed = sealed.into_iter().find(|turn| turn.turn_id == *turn_id);
+        let sealed = sealed.map(|turn| TurnMetrics { request: None, ..turn });
         let running = runs.then(|| TurnMetrics::new(turn_id.clone()));
         sealed.or(running).ok_or_else(|| Error::UnknownTurn { id: id.clone(), turn_id: turn_id.clone() })
     }

@@ -131,6 +131,9 @@ impl<'s> TurnHost<'s> {
         if turn.outcome().is_some() && self.conversation.id.is_ephemeral() {
             // The retention period starts here.
             batch.head.last_activity_at = now;
+        } else if turn.outcome().is_some() {
+            // For a turn that repeats this one; requests without a conversation are repeated by their callers.
+            batch.request = self.settings.inherited(self.shared).kept();
         }
         if turn.outcome().is_some() {
             self.follow(&mut batch, turn, closing, now);

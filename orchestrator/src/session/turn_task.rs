@@ -14,7 +14,7 @@ use crate::{
     conversation::{Conversation, LeftoverMessages, Parked},
     cursor::Cursor,
     error::Error,
-    journal::{Definition, JournalError, RequestScope},
+    journal::{Definition, Inherited, JournalError, RequestScope},
     model::Choice,
     new_id,
     panic::panic_text,
@@ -118,6 +118,28 @@ impl TurnSettings {
             self.tools = ToolSet::of_caller(specs);
         }
         self.definition.bring(scope);
+    }
+
+    /// Returns what a turn inherits that repeats this one or follows it.
+    pub(crate) fn inherited(&self, ports: &Ports) -> Inherited {
+        let Definition { request, reasoning_effort, final_report, .. } = &self.definition;
+        let (scope, reasoning_effort) = (request.clone(), reasoning_effort.clone());
+        // What the configuration requires, it requires anew.
+        let configured = ports.reports.of(self.model.id());
+        let final_report = final_report.clone().filter(|_| *final_report != configured);
+        Inherited { scope, reasoning_effort, final_report }
+    }
+
+    /// Applies what an earlier turn's request specified.
+    pub(crate) fn inherit(&mut self, from: Inherited) {
+        let Inherited { scope, reasoning_effort, final_report } = from;
+        self.definition.reasoning_effort = reasoning_effort;
+        if final_report.is_some() {
+            self.definition.final_report = final_report;
+        }
+        if let Some(scope) = scope {
+            self.bring(scope);
+        }
     }
 
     /// Whether the caller runs the tools.
@@ -264,9 +286,9 @@ impl TurnTask {
         };
         let mut left = messages.into_iter();
         let prompt = Prompt { text: left.next()?.text, images: Vec::new() };
-        let effort = settings.definition.reasoning_effort;
-        let approvals = settings.definition.approvals;
-        let mut settings = TurnSettings::new(ports, conversation, settings.model, effort, None);
+        let (inherited, approvals) = (settings.inherited(ports), settings.definition.approvals);
+        let mut settings = TurnSettings::new(ports, conversation, settings.model, None, None);
+        settings.inherit(inherited);
         settings.definition.approvals = approvals;
         let mut job = Self::new(ports, new_id::turn(), prompt, settings);
         (job.owed.taken, job.opening) = (taken, opening);

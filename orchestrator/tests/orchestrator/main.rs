@@ -13,6 +13,7 @@ mod deletion;
 mod end_reason;
 mod figures;
 mod image;
+mod inherit;
 mod journal;
 mod moving;
 mod observer;

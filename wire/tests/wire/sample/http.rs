@@ -181,6 +181,8 @@ fn turns() -> Vec<TurnMetrics> {
             tool_name: "weather".into(),
             input: json!({ "city": "Oslo" }),
         }],
+        // Never sent.
+        request: None,
     };
     let none = FinalReport { success: false, report: None, reason: None, context: None };
     let failed = TurnMetrics { final_report: Some(Box::new(none)), ..bare.clone() };
