@@ -1,7 +1,9 @@
 //! Commands in the form in which they travel between nodes.
 
 use bytes::Bytes;
-use everturn_wire::{ApprovalAnswer, ConversationId, QueueCancelled, Queued, RetryPatch, RetrySettingsState};
+use everturn_wire::{
+    ApprovalAnswer, ConversationId, QueueCancelled, Queued, RetryPatch, RetrySettingsState, TurnId,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{Cursor, Error, Fault, JournalError, StoredEvent, Version};
@@ -34,6 +36,7 @@ pub(crate) enum Request {
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Command {
     Stop,
+    StopTurn { turn_id: TurnId },
     AbortRetry,
     RetryNow { model: Option<String> },
     Close,
@@ -48,7 +51,7 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it is meant for the turn that its sender saw, and no other.
     pub(crate) fn is_for_a_turn(&self) -> bool {
-        matches!(self, Self::Stop | Self::AbortRetry | Self::RetryNow { .. })
+        matches!(self, Self::Stop | Self::StopTurn { .. } | Self::AbortRetry | Self::RetryNow { .. })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Commands for the running turn.
 
 use everturn_kernel::Input;
+use everturn_wire::TurnId;
 use tokio::sync::oneshot;
 
 /// Maximum number of messages in a conversation's queue.
@@ -17,12 +18,14 @@ pub(crate) struct Control {
     pub(crate) closes: bool,
     /// Whether the command is only for turns that follow the conversation's retry settings.
     pub(crate) by_switch: bool,
+    /// The only turn that the command is for; `None` = whichever runs.
+    pub(crate) turn: Option<TurnId>,
 }
 
 impl From<Input> for Control {
     /// Creates a command without a reply.
     fn from(input: Input) -> Self {
-        Self { input, taken: None, model: None, closes: false, by_switch: false }
+        Self { input, taken: None, model: None, closes: false, by_switch: false, turn: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::Input;
-use everturn_wire::{ApprovalMode, ConversationId, QueueCancelled, Queued, QueuedMessage};
+use everturn_wire::{ApprovalMode, ConversationId, QueueCancelled, Queued, QueuedMessage, TurnId};
 use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn};
@@ -118,9 +118,21 @@ impl Orchestrator {
         self.switch(id, Command::Stop).await
     }
 
-    pub(super) async fn stop_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
+    /// Stops this turn, if it is the one that runs; no other. Returns whether any turn was running.
+    ///
+    /// # Errors
+    /// When the conversation does not exist.
+    pub async fn stop_turn(&self, id: &ConversationId, turn_id: &TurnId) -> Result<bool, Error> {
+        self.switch(id, Command::StopTurn { turn_id: turn_id.clone() }).await
+    }
+
+    pub(super) async fn stop_here(
+        &self,
+        conversation: &Arc<Conversation>,
+        turn: Option<TurnId>,
+    ) -> Result<bool, Error> {
         conversation.settled().await;
-        self.order(conversation, Input::Abort.into()).await
+        self.order(conversation, Control { turn, ..Control::from(Input::Abort) }).await
     }
 
     /// Stops the running turn if its step is being retried: it is waiting, or its retry has shown nothing yet. Returns whether

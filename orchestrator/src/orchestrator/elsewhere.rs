@@ -83,7 +83,9 @@ impl Orchestrator {
             let turn = conversation.state().live.running.as_ref().map(|turn| turn.from);
             if *meant.get_or_insert(turn) != turn && command.is_for_a_turn() {
                 // The turn that it was meant for has ended while it changed hands. A stop without a reply may have ended it.
-                return Ok(Reply::Done(is_unanswered && matches!(command, Command::Stop)));
+                return Ok(Reply::Done(
+                    is_unanswered && matches!(command, Command::Stop | Command::StopTurn { .. }),
+                ));
             }
             if let Some(sent) = &sent
                 && let Some(reply) = self.reply_from_events(&conversation, sent, &command).await?
@@ -222,7 +224,8 @@ impl Orchestrator {
     /// Carries out a command here.
     async fn perform(&self, conversation: &Arc<Conversation>, command: Command) -> Result<Reply, Error> {
         Ok(match command {
-            Command::Stop => Reply::Done(self.stop_here(conversation).await?),
+            Command::Stop => Reply::Done(self.stop_here(conversation, None).await?),
+            Command::StopTurn { turn_id } => Reply::Done(self.stop_here(conversation, Some(turn_id)).await?),
             Command::AbortRetry => Reply::Done(self.abort_retry_here(conversation).await?),
             Command::RetryNow { model } => Reply::Done(self.retry_now_here(conversation, model).await?),
             Command::Close => Reply::Done(self.close_here(conversation).await?),

@@ -347,7 +347,10 @@ impl Host for TurnHost<'_> {
         // The driver asks for the next input only after the last one was handled and committed.
         self.answer();
         while let Poll::Ready(Some(control)) = self.control.poll(cx) {
-            let Control { mut input, taken, model, by_switch, .. } = *control;
+            let Control { mut input, taken, model, by_switch, turn, .. } = *control;
+            if turn.is_some_and(|turn| turn != self.turn_id) {
+                continue;
+            }
             // The turn's own message demands retries, which overrides the switch.
             if by_switch && self.settings.definition.configured.auto_retry == Some(true) {
                 continue;

@@ -325,3 +325,22 @@ async fn a_message_that_began_a_turn_is_never_shown_as_queued_again() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_names_its_turn_does_not_end_the_next_one() {
+    let script = || vec![text("hel"), Cue::Hang];
+    let world = World::new(Scripted::new([script(), script()]));
+    let first = world.start("hi").await.unwrap();
+    let mut watcher = world.watch(Some(first.from)).await;
+    watcher.until("text-delta").await;
+    assert!(!world.enqueue("next").await);
+    assert!(world.orchestrator.stop_turn(&world.id, &first.turn_id).await.unwrap());
+    watcher.until("turn-sealed").await;
+    watcher.until("text-delta").await;
+    world.orchestrator.stop_turn(&world.id, &first.turn_id).await.unwrap();
+    // Handled after that stop.
+    assert!(!world.enqueue("then").await);
+    assert_eq!(watcher.until("queue-changed").await, ["queue-changed then"], "the next turn goes on");
+    assert!(world.stop().await);
+    assert!(watcher.until("turn-sealed").await.contains(&"done aborted".to_owned()));
+}

@@ -25,10 +25,10 @@ impl Drop for Leaving {
         let Ok(runtime) = Handle::try_current() else { return };
         runtime.spawn(async move {
             let Started { conversation_id, turn_id, .. } = &started;
-            // The conversation may be in its next turn.
+            // Do not wake a next turn that waits.
             let turn = orchestrator.turn(conversation_id, turn_id).await;
             if turn.is_ok_and(|turn| turn.reason.is_none())
-                && let Err(error) = orchestrator.stop(conversation_id).await
+                && let Err(error) = orchestrator.stop_turn(conversation_id, turn_id).await
             {
                 tracing::warn!(%error, "a turn whose client left could not be stopped");
             }
