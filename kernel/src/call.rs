@@ -27,6 +27,8 @@ pub(crate) struct OpenCall {
     pub(crate) check: Option<Box<Check>>,
     /// Decisions on whether the call may run, in order.
     pub(crate) decisions: Vec<Decision>,
+    /// Number of pieces of the answer before the call; `None` = all.
+    pub(crate) place: Option<usize>,
     pub(crate) state: CallState,
 }
 
@@ -48,7 +50,7 @@ pub(crate) enum CallState {
 
 impl OpenCall {
     pub(crate) fn new(call: ToolCall) -> Self {
-        Self { call, check: None, decisions: Vec::new(), state: CallState::Pending }
+        Self { call, check: None, decisions: Vec::new(), place: None, state: CallState::Pending }
     }
 
     pub(crate) fn is_running(&self) -> bool {

@@ -50,6 +50,8 @@ pub(crate) struct Streaming {
     pub(crate) pieces: Vec<Piece>,
     /// The tool calls so far.
     pub(crate) calls: Vec<OpenCall>,
+    /// The places of calls that are yet to come, by id: the number of pieces before each.
+    pub(crate) places: Vec<(String, usize)>,
     /// The latest token counts received.
     pub(crate) usage: Option<Usage>,
     /// Whether subscribers were told that the provider is silent.
@@ -67,6 +69,7 @@ impl Streaming {
             first_token_at: None,
             pieces: Vec::new(),
             calls: Vec::new(),
+            places: Vec::new(),
             usage: None,
             is_silent: false,
             by_person: false,

@@ -95,6 +95,9 @@ pub enum StreamEvent {
     Echo(Echo),
     /// A tool call with complete arguments. Yielded at the end of the stream unless [`Request::eager_calls`] is set.
     ToolCall(ToolCall),
+    /// The tool call with this id has its place here in the answer: what follows comes after it. Not content. Needed only
+    /// if something follows a call, because calls are yielded at the end.
+    CallHere(String),
     /// A tool call with a check or a decision. Sent by hosts, not by adapters.
     Checked(Box<CheckedCall>),
     /// Token counts of this call. The last ones apply.

@@ -24,6 +24,8 @@ pub(super) struct CallRecord {
     check: Option<CheckRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     decisions: Vec<Decision>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<usize>,
     state: StateRecord,
 }
 
@@ -87,7 +89,7 @@ enum StateRecord {
 
 impl From<OpenCall> for CallRecord {
     fn from(open: OpenCall) -> Self {
-        let OpenCall { call: ToolCall { id, name, arguments, echo }, check, decisions, state } = open;
+        let OpenCall { call: ToolCall { id, name, arguments, echo }, check, decisions, place, state } = open;
         let arguments = match arguments {
             Arguments::Parsed(value) => ArgumentsRecord::Parsed(value),
             Arguments::Malformed { raw, reason } => ArgumentsRecord::Malformed { raw, reason },
@@ -103,12 +105,12 @@ impl From<OpenCall> for CallRecord {
                 StateRecord::Done { content, is_error, images }
             }
         };
-        Self { id, name, arguments, echo, check: check.map(|check| (*check).into()), decisions, state }
+        Self { id, name, arguments, echo, check: check.map(|check| (*check).into()), decisions, place, state }
     }
 }
 
 impl From<CallRecord> for OpenCall {
-    fn from(CallRecord { id, name, arguments, echo, check, decisions, state }: CallRecord) -> Self {
+    fn from(CallRecord { id, name, arguments, echo, check, decisions, place, state }: CallRecord) -> Self {
         let arguments = match arguments {
             ArgumentsRecord::Parsed(value) => Arguments::Parsed(value),
             ArgumentsRecord::Malformed { raw, reason } => Arguments::Malformed { raw, reason },
@@ -125,7 +127,7 @@ impl From<CallRecord> for OpenCall {
             }
         };
         let check = check.map(|check| Box::new(check.into()));
-        Self { call: ToolCall { id, name, arguments, echo }, check, decisions, state }
+        Self { call: ToolCall { id, name, arguments, echo }, check, decisions, place, state }
     }
 }
 

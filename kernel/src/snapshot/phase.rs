@@ -164,6 +164,8 @@ impl From<&Phase> for PhaseRecord {
                     first_token_at,
                     pieces,
                     calls,
+                    // A call that is yet to come is streamed again.
+                    places: _,
                     usage,
                     is_silent,
                     by_person,

@@ -39,6 +39,7 @@ impl Turn {
                 self.note_first_token();
             }
             StreamEvent::Echo(echo) => streaming.on_echo(echo),
+            StreamEvent::CallHere(id) => streaming.on_place(id),
             StreamEvent::ToolCall(call) => self.on_tool_call(now, call, Checked::default(), fx),
             StreamEvent::Checked(checked) => {
                 let CheckedCall { call, checked } = *checked;
@@ -79,7 +80,8 @@ impl Turn {
             if self.reporting.is_some() { self.check_of(&call, checked) } else { checked };
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         let (check, decisions) = (check.map(Box::new), decision.into_iter().collect());
-        let open = OpenCall { check, decisions, ..OpenCall::new(call) };
+        let place = streaming.places.iter().find(|(id, _)| *id == call.id).map(|(_, place)| *place);
+        let open = OpenCall { check, decisions, place, ..OpenCall::new(call) };
         fx.tell(open.called_event(&StepId::new(&self.id, streaming.op.step)));
         streaming.calls.push(open);
         self.first_token_at = self.first_token_at.or(streaming.first_token_at);
@@ -123,12 +125,7 @@ impl Turn {
     pub(super) fn complete_step(&mut self, now: Millis, fx: &mut Effects) {
         let Some((streaming, step_id)) = self.take_stream(fx) else { return };
         fx.tell(streaming.timings(now, step_id.clone()));
-        for piece in streaming.pieces {
-            fx.keep(Role::Assistant, piece.into_chunk());
-        }
-        for open in &streaming.calls {
-            fx.keep(Role::Assistant, open.call_chunk(&step_id));
-        }
+        keep_answer(streaming.pieces, &streaming.calls, &step_id, fx);
         for open in &streaming.calls {
             if let Some(answer) = open.answer() {
                 fx.keep(Role::Tool, open.result_chunk(&step_id, answer));
@@ -144,13 +141,9 @@ impl Turn {
         if streaming.calls.iter().all(|open| open.answer().is_none()) {
             drop_idle_echoes(&mut streaming.pieces);
         }
-        for piece in mem::take(&mut streaming.pieces) {
-            fx.keep(Role::Assistant, piece.into_chunk());
-        }
+        let answered = streaming.calls.iter().filter(|open| open.answer().is_some());
+        keep_answer(mem::take(&mut streaming.pieces), answered, &step_id, fx);
         let answered = streaming.calls.iter().filter_map(|open| open.answer().map(|answer| (open, answer)));
-        for (open, _) in answered.clone() {
-            fx.keep(Role::Assistant, open.call_chunk(&step_id));
-        }
         for (open, answer) in answered {
             fx.keep(Role::Tool, open.result_chunk(&step_id, answer));
         }
@@ -197,8 +190,9 @@ impl Streaming {
             return;
         }
         self.saw_content(now, targets, fx);
+        let follows_call = self.follows_call();
         match self.pieces.last_mut() {
-            Some(Piece::Text(text)) => text.push_str(&delta),
+            Some(Piece::Text(text)) if !follows_call => text.push_str(&delta),
             _ => self.pieces.push(Piece::Text(delta.clone())),
         }
         fx.tell(EventBody::TextDelta { delta });
@@ -209,18 +203,36 @@ impl Streaming {
             return;
         }
         self.saw_content(now, targets, fx);
+        let follows_call = self.follows_call();
         match self.pieces.last_mut() {
-            Some(Piece::Thinking { text, echo: None }) => text.push_str(&delta),
+            Some(Piece::Thinking { text, echo: None }) if !follows_call => text.push_str(&delta),
             _ => self.pieces.push(Piece::Thinking { text: delta.clone(), echo: None }),
         }
         fx.tell(EventBody::ReasoningDelta { delta });
     }
 
     fn on_echo(&mut self, given: Echo) {
+        let follows_call = self.follows_call();
         match self.pieces.last_mut() {
-            Some(Piece::Thinking { echo: echo @ None, .. }) => *echo = Some(given),
+            Some(Piece::Thinking { echo: echo @ None, .. }) if !follows_call => *echo = Some(given),
             _ => self.pieces.push(Piece::Thinking { text: String::new(), echo: Some(given) }),
         }
+    }
+
+    /// Notes the place of a call. Pieces after it are not joined with those before it.
+    fn on_place(&mut self, id: String) {
+        let place = self.pieces.len();
+        match self.calls.iter_mut().find(|open| open.call.id == id) {
+            Some(open) => open.place = Some(place),
+            None => self.places.push((id, place)),
+        }
+    }
+
+    /// Whether the next piece comes right after a call.
+    fn follows_call(&self) -> bool {
+        let here = self.pieces.len();
+        let of_calls = self.calls.iter().filter_map(|open| open.place);
+        self.places.iter().map(|(_, place)| *place).chain(of_calls).any(|place| place == here)
     }
 
     /// Whether the answer is empty. An echo is not content.
@@ -254,6 +266,26 @@ impl Streaming {
     }
 }
 
+/// Keeps an answer in its order: a provider accepts signed reasoning only where it came.
+fn keep_answer<'c>(
+    pieces: Vec<Piece>,
+    calls: impl IntoIterator<Item = &'c OpenCall>,
+    step_id: &StepId,
+    fx: &mut Effects,
+) {
+    let (placed, rest): (Vec<_>, Vec<_>) = calls.into_iter().partition(|open| open.place.is_some());
+    let mut placed = placed.into_iter().peekable();
+    for (before, piece) in pieces.into_iter().enumerate() {
+        while let Some(open) = placed.next_if(|open| open.place.is_some_and(|place| place <= before)) {
+            fx.keep(Role::Assistant, open.call_chunk(step_id));
+        }
+        fx.keep(Role::Assistant, piece.into_chunk());
+    }
+    for open in placed.chain(rest) {
+        fx.keep(Role::Assistant, open.call_chunk(step_id));
+    }
+}
+
 /// Whether the event is part of an answer. A call for a summary yields its text as a whole.
 fn is_answer(event: &StreamEvent) -> bool {
     matches!(
@@ -261,6 +293,7 @@ fn is_answer(event: &StreamEvent) -> bool {
         StreamEvent::Text(_)
             | StreamEvent::Reasoning(_)
             | StreamEvent::Echo(_)
+            | StreamEvent::CallHere(_)
             | StreamEvent::ToolCall(_)
             | StreamEvent::Checked(_)
     )

@@ -124,6 +124,61 @@ fn reasoning_that_led_to_a_call_that_ran_keeps_its_echo() {
     assert_eq!(kept(&world), [("a".to_owned(), Some("a".into()))]);
 }
 
+fn here(id: &str) -> Beat {
+    Beat::Say(StreamEvent::CallHere(id.into()))
+}
+
+/// A provider accepts signed reasoning only where it came, also with calls that are yielded at the end or run at once.
+#[test]
+fn reasoning_between_two_calls_keeps_its_place() {
+    let (one, two) = ([thought("1"), echoes("1")], [thought("2"), echoes("2")]);
+    let end = finish(FinishReason::ToolCalls);
+    let late = [&one[..], &[here("a")], &two, &[call("a", "read"), call("b", "read"), end.clone()]].concat();
+    let eager = [&one[..], &[call("a", "read"), here("a")], &two, &[call("b", "read"), end]].concat();
+    for (eager_tools, answer) in [(false, late), (true, eager)] {
+        let settings = Settings { eager_tools, ..Settings::default() };
+        let mut world = World::new(Script {
+            settings,
+            steps: vec![vec![answer], vec![says("Bye")]],
+            ..Script::default()
+        });
+        world.begin().sealed().expect("the turn ends");
+        let history = world.log().history();
+        let kinds = history.iter().filter_map(|(_, chunk)| match chunk {
+            Chunk::Thinking { text, .. } => Some(format!("thinks {text}")),
+            Chunk::ToolCall { tool_call_id, .. } => Some(format!("calls {tool_call_id}")),
+            _ => None,
+        });
+        assert_eq!(kinds.collect::<Vec<_>>(), ["thinks 1", "calls a", "thinks 2", "calls b"]);
+    }
+}
+
+/// What was said after a call is not joined with what was said before it.
+#[test]
+fn text_and_unsigned_reasoning_after_a_call_stay_after_it() {
+    let answer = vec![
+        thought("hm"),
+        here("a"),
+        thought("well"),
+        text("So"),
+        here("b"),
+        text("then"),
+        echoes("late"),
+        call("a", "read"),
+        call("b", "read"),
+        finish(FinishReason::ToolCalls),
+    ];
+    let mut world = World::new(Script { steps: vec![vec![answer], vec![says("Bye")]], ..Script::default() });
+    world.begin().sealed().expect("the turn ends");
+    let kinds = world.log().history().into_iter().filter_map(|(_, chunk)| match chunk {
+        Chunk::Thinking { text, echo } => Some(format!("{text}{}", if echo.is_some() { "!" } else { "" })),
+        Chunk::ToolCall { tool_call_id, .. } => Some(tool_call_id),
+        Chunk::Text { text } => Some(text),
+        _ => None,
+    });
+    assert_eq!(kinds.collect::<Vec<_>>()[1..8], ["hm", "a", "well", "So", "b", "then", "!"]);
+}
+
 /// Returns the kept reasoning: its text and its echo.
 fn kept(world: &World) -> Vec<(String, Option<Value>)> {
     let history = world.log().history().into_iter();

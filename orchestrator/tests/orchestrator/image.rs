@@ -47,7 +47,7 @@ fn called(name: &str) -> Reply {
     stream(&[begin, json!({"type": "content_block_stop", "index": 0})], "tool_use")
 }
 
-fn stream(blocks: &[Value], reason: &str) -> Reply {
+pub(crate) fn stream(blocks: &[Value], reason: &str) -> Reply {
     let begin = json!({"type": "message_start", "message": {"usage": {"input_tokens": 1}}});
     let end = json!({"type": "message_delta", "delta": {"stop_reason": reason}});
     let stop = json!({"type": "message_stop"});
@@ -55,7 +55,7 @@ fn stream(blocks: &[Value], reason: &str) -> Reply {
     Reply::sse(events.map(|event| format!("data: {event}\n\n")))
 }
 
-fn provider(server: &Loopback) -> impl Provider {
+pub(crate) fn provider(server: &Loopback) -> impl Provider {
     let http = HttpClient::new(HttpConfig::default()).unwrap();
     let endpoint = EndpointConfig::new(format!("{}/v1", server.base_url()));
     Anthropic::new(http, AnthropicConfig::new(endpoint)).unwrap()

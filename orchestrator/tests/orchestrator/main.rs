@@ -31,5 +31,6 @@ mod shutdown;
 mod storage;
 mod subscription;
 mod support;
+mod thinking;
 mod tool;
 mod watching;

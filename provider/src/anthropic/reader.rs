@@ -1,5 +1,6 @@
 //! Reads a stream of the Messages API.
 
+use everturn_kernel::StreamEvent;
 use everturn_wire::{Echo, Value};
 use serde_json::json;
 
@@ -20,11 +21,13 @@ pub(super) struct AnthropicReader {
     /// Index of the latest block that is neither text, thinking nor a call of an offered tool, such as a search run by
     /// the provider.
     foreign: Option<u64>,
+    /// Ids of the calls that began since the last text or thinking.
+    calls: Vec<String>,
 }
 
 impl AnthropicReader {
     pub(super) fn new(answer: Answer, origin: String) -> Self {
-        Self { answer, origin, counts: Counts::default(), foreign: None }
+        Self { answer, origin, counts: Counts::default(), foreign: None, calls: Vec::new() }
     }
 
     fn count(&mut self, newer: Option<Counts>) {
@@ -37,6 +40,10 @@ impl AnthropicReader {
     fn block(&mut self, index: u64, block: Block, facts: &mut Facts) -> Result<(), Flaw> {
         // Some servers give all blocks the same index.
         self.foreign = self.foreign.filter(|foreign| *foreign != index);
+        if matches!(block, Block::Text { .. } | Block::Thinking { .. } | Block::RedactedThinking { .. }) {
+            // Thinking between two calls must go back between them.
+            facts.extend(self.calls.drain(..).map(StreamEvent::CallHere));
+        }
         match block {
             Block::Text { text } => self.answer.text(&text, facts),
             Block::Thinking { thinking, signature } => {
@@ -50,8 +57,10 @@ impl AnthropicReader {
                 // Usually empty here, with the arguments following in fragments; a proxy may send them complete.
                 let whole = input.as_object().is_some_and(|fields| !fields.is_empty());
                 let arguments = if whole { input.to_string() } else { String::new() };
-                let (id, name, arguments) = (&*id, &*name, &*arguments);
-                self.answer.call(Fragment { index: Some(index), id, name, arguments, echo: None }).map(drop)
+                let fragment = Fragment { index: Some(index), id: &id, name: &name, ..Fragment::default() };
+                self.answer.call(Fragment { arguments: &arguments, ..fragment })?;
+                self.calls.push(id);
+                Ok(())
             }
             Block::Other => {
                 self.foreign = Some(index);

@@ -222,3 +222,30 @@ fn an_empty_answer_is_not_an_answer() {
     assert_eq!(read(&[reason.clone(), stop]).1, Err(Flaw::Payload(format!("data: {reason}\n\n"))));
     assert_eq!(facts(&closing("refusal")), [StreamEvent::Finished(FinishReason::ContentFilter)]);
 }
+
+#[test]
+fn a_call_that_something_follows_is_announced_in_its_place() {
+    let block = |index: u64, block: Value| {
+        [start(index, &block), json!({"type": "content_block_stop", "index": index})]
+    };
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {"x": 1}});
+    let thought = |text: &str| json!({"type": "thinking", "thinking": text, "signature": text});
+    let blocks = [thought("1"), call("a"), call("b"), thought("2"), call("c")];
+    let payloads: Vec<Value> = (0..).zip(blocks).flat_map(|(index, content)| block(index, content)).collect();
+    let called = |id: &str| {
+        let arguments = Arguments::Parsed(json!({"x": 1}));
+        StreamEvent::ToolCall(ToolCall { id: id.into(), name: "f".into(), arguments, echo: None })
+    };
+    let thinks = |text: &str| {
+        let signed = json!({"type": "thinking", "signature": text});
+        vec![StreamEvent::Reasoning(text.into()), echo(signed)]
+    };
+    let here = |id: &str| StreamEvent::CallHere(id.into());
+    let expected = [
+        thinks("1"),
+        vec![here("a"), here("b")],
+        thinks("2"),
+        vec![called("a"), called("b"), called("c"), StreamEvent::Finished(FinishReason::ToolCalls)],
+    ];
+    assert_eq!(facts(&with_closing(&payloads, "tool_use")), expected.concat());
+}
