@@ -10,6 +10,9 @@ use crate::{Millis, Target, millis::LONGEST_WAIT_MS};
 /// Length of a mark if the provider gave no hint, in milliseconds.
 pub const USUAL_MARK_MS: u64 = 60_000;
 
+/// Length of a mark for a rejected key, in milliseconds. It is rejected until somebody changes something.
+const REJECTED_KEY_MS: u64 = 3_600_000;
+
 /// Minimum length of a mark, in milliseconds. Without it, two targets that fail with a hint of 0 would alternate
 /// without a pause.
 pub(crate) const SHORTEST_MARK_MS: u64 = 1_000;
@@ -47,7 +50,8 @@ impl Health {
         Self { credentials: BTreeMap::new(), models: BTreeMap::new(), pairs: BTreeMap::new() }
     }
 
-    /// Records that a target failed. The mark lasts as long as the provider's hint, else 60 s, and at least 1 s. A
+    /// Records that a target failed. The mark lasts as long as the provider's hint, else 60 s, and at least 1 s; for a
+    /// rejected key, an hour, unless [`Self::forget_rejected_keys`] ends it. A
     /// newer hint replaces an older mark of the same kind; otherwise a mark is never shortened. A failure caused by the
     /// request leaves no mark.
     pub fn note(&mut self, now: Millis, target: &Target, failure: &Failure) {
@@ -56,7 +60,8 @@ impl Health {
 
     /// Marks the credential, the model or the pair that this kind of failure concerns.
     pub(crate) fn fail(&mut self, at: Millis, target: &Target, category: Category, hint_ms: Option<u64>) {
-        let until = at.plus(hint_ms.unwrap_or(USUAL_MARK_MS).clamp(SHORTEST_MARK_MS, LONGEST_WAIT_MS));
+        let usual_ms = if category == Category::Auth { REJECTED_KEY_MS } else { USUAL_MARK_MS };
+        let until = at.plus(hint_ms.unwrap_or(usual_ms).clamp(SHORTEST_MARK_MS, LONGEST_WAIT_MS));
         let mark = Mark { at, until, category, hinted: hint_ms.is_some() };
         let (credential, model) = (target.credential.clone(), target.model.clone());
         match category {
@@ -78,6 +83,13 @@ impl Health {
             | Category::Internal
             | _ => {}
         }
+    }
+
+    /// Removes the marks of rejected keys: something changed, so they may be accepted now. Returns whether there were any.
+    pub fn forget_rejected_keys(&mut self) -> bool {
+        let before = self.credentials.len();
+        self.credentials.retain(|_, mark| mark.category != Category::Auth);
+        self.credentials.len() < before
     }
 
     /// Records that a target answered a call made at `asked_at`. Removes marks set before that time. Later marks stay,
@@ -159,6 +171,8 @@ pub(crate) fn is_of_request(category: Category) -> bool {
 fn lengthen(marks: &mut BTreeMap<String, Mark>, name: String, mark: Mark) {
     match marks.get_mut(&name) {
         Some(held) if mark.hinted && held.category == mark.category && held.at <= mark.at => *held = mark,
+        // A key that has reached a limit was accepted.
+        Some(held) if held.category == Category::Auth && held.at <= mark.at => *held = mark,
         Some(held) if held.until >= mark.until => {}
         Some(held) => *held = mark,
         None => {

@@ -48,6 +48,8 @@ impl SharedHealth {
         match store.read(NAME).await?.as_deref().map(serde_json::from_str::<Health>) {
             Some(Ok(mut known)) => {
                 known.tidy(now);
+                // The configuration may have changed.
+                known.forget_rejected_keys();
                 *self.lock() = known;
             }
             // From another version, or damaged. It is only valid for minutes, and will be found out again.
@@ -65,6 +67,13 @@ impl SharedHealth {
         if is_new && is_of_all_nodes(failure) {
             let (target, category) = (target.name.clone(), failure.category);
             self.teller.tell(&Notice::Failed { target, category, hint_ms: failure.hint_ms });
+        }
+    }
+
+    /// Lets rejected keys be asked again, because something changed.
+    pub(crate) fn forget_rejected_keys(&self) {
+        if self.lock().forget_rejected_keys() {
+            self.changed.send_replace(());
         }
     }
 

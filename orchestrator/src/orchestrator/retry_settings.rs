@@ -104,6 +104,8 @@ impl Orchestrator {
                 None
             }
         };
+        // Whoever changes them may have mended a key, too.
+        self.ports.health.forget_rejected_keys();
         let state = self.state_of(conversation.as_deref())?;
         if let Some(conversation) = &conversation
             && patch.enabled.is_some()

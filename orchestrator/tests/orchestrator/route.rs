@@ -216,6 +216,32 @@ async fn the_next_process_knows_which_targets_are_not_free() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_rejected_key_is_asked_again_after_an_hour_or_when_something_changed() {
+    let store = Arc::new(MemoryState::new());
+    let process = |scripts: &[&Scripted]| {
+        let builder = models(scripts).route("ab", ["a/m", "b/m"], Interactive::default());
+        World::of(builder.state(store.clone()))
+    };
+    let scripts = [&Scripted::new([unauthorized()]), &Scripted::new([answer("b")])];
+    let world = process(&scripts);
+    world.orchestrator.resume().await.unwrap();
+    for (minutes, asked) in [(0, 1), (1, 1), (58, 1), (1, 2), (59, 2)] {
+        tokio::time::advance(std::time::Duration::from_secs(minutes * 60)).await;
+        let told = say(&world, "c", "route/ab").await;
+        assert!(told.contains(&"text-delta b".to_owned()), "{told:?}");
+        assert_eq!(scripts[0].calls(), asked, "{minutes} minutes later");
+    }
+    world.orchestrator.set_auto_retry(None, true).await.unwrap();
+    say(&world, "c", "route/ab").await;
+    assert_eq!(scripts[0].calls(), 3, "settings were changed");
+    drop(world);
+    let world = process(&scripts);
+    world.orchestrator.resume().await.unwrap();
+    say(&world, "c2", "route/ab").await;
+    assert_eq!(scripts[0].calls(), 4, "there was a restart");
+}
+
+#[tokio::test(start_paused = true)]
 async fn targets_are_told_with_what_is_known_against_them() {
     let scripts = [
         Scripted::new([used_up(90_000)]),
