@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use everturn_wire::{Chunk, Message, Role, StoredChunk};
 
-use super::{branch::standing, image, summary::kept_from};
+use super::{
+    branch::standing,
+    image,
+    summary::{kept_from, shorten},
+};
 
 /// Returns the chunks that are sent to a model, oldest first. Omitted are errors, superseded chunks, images that this
-/// `model` rejected and what the newest summary replaces; that summary comes first. `supersedes`: the mark of a turn
+/// `model` rejected and what the newest summary replaces; that summary comes first. Results of tools may be shortened. `supersedes`: the mark of a turn
 /// that has no chunks yet.
 pub(super) fn sent(
     chunks: &[Arc<StoredChunk>],
@@ -20,22 +24,32 @@ pub(super) fn sent(
     for stored in sent.iter_mut().filter(|stored| rejected.contains(&stored.seq)) {
         *stored = changed(stored, image::noted(&stored.chunk));
     }
-    let Some(at) = sent.iter().rposition(|stored| kept_from(stored).is_some()) else { return sent };
-    let summary = sent.remove(at);
-    let keeps_from = kept_from(&summary).unwrap_or(summary.seq);
+    let mut view = Vec::with_capacity(sent.len());
+    for stored in sent {
+        match kept_from(&stored) {
+            Some(keeps_from) => summarized(&mut view, stored, keeps_from),
+            None => view.push(stored),
+        }
+    }
+    view
+}
+
+/// Puts a summary in the place of what precedes `keeps_from`. Long results and images that stay are shortened.
+fn summarized(view: &mut Vec<Arc<StoredChunk>>, summary: Arc<StoredChunk>, keeps_from: u64) {
+    shorten(view, keeps_from);
     // Images are large and were already seen: keep only those of the message being answered.
     let said = |stored: &Arc<StoredChunk>| stored.role == Role::User;
-    let newest = sent[..at].iter().rposition(said);
+    let newest = view.iter().rposition(said);
     let newest =
-        newest.map(|last| sent[..last].iter().rposition(|stored| !said(stored)).map_or(0, |at| at + 1));
-    for stored in &mut sent[..newest.unwrap_or(at)] {
+        newest.map(|last| view[..last].iter().rposition(|stored| !said(stored)).map_or(0, |at| at + 1));
+    let end = newest.unwrap_or(view.len());
+    for stored in &mut view[..end] {
         if let Some(chunk) = image::replaced(&stored.chunk, "[an image, no longer shown]", "") {
             *stored = changed(stored, chunk);
         }
     }
-    sent.retain(|stored| stored.seq >= keeps_from && kept_from(stored).is_none());
-    sent.insert(0, summary);
-    sent
+    view.retain(|stored| stored.seq >= keeps_from && kept_from(stored).is_none());
+    view.insert(0, summary);
 }
 
 fn changed(stored: &StoredChunk, chunk: Chunk) -> Arc<StoredChunk> {

@@ -4,6 +4,7 @@ mod collect;
 mod cut;
 mod cut_down;
 mod prompt;
+mod shorten;
 mod size;
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
@@ -19,6 +20,7 @@ pub(super) use collect::collected;
 pub(super) use cut::{Cut, cut};
 pub(super) use cut_down::cut_down;
 pub(super) use prompt::{request, transcript};
+pub(super) use shorten::{shorten, shortened};
 pub(super) use size::tokens;
 
 /// Returns the first `seq` that a summary keeps; `None` = the chunk is not a summary.

@@ -225,6 +225,73 @@ async fn agent_server(steps: usize) -> (Loopback, Book) {
     (server.await, book)
 }
 
+/// A tool with one result that is far too long for the model.
+struct Dump;
+
+#[async_trait]
+impl Tool for Dump {
+    fn spec(&self) -> ToolSpec {
+        let parameters = json!({ "type": "object" });
+        ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }
+    }
+
+    async fn run(&self, _: Invocation) -> ToolAnswer {
+        ToolAnswer::ok(format!("begin {} end", "r".repeat(60_000)))
+    }
+}
+
+/// Whether the history has the whole result, and what the model was sent of it last.
+async fn results(world: &World, server: &Loopback) -> (bool, String) {
+    let chunks = world.chunks().await;
+    let is_whole = |stored: &StoredChunk| match &*stored.chunk {
+        Chunk::ToolResult { content, .. } => content.len() == 60_010,
+        _ => false,
+    };
+    let sent = server.requests().last().unwrap().json().unwrap()["messages"].to_string();
+    (chunks.iter().any(is_whole), sent)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_fills_the_context_is_shortened_for_the_model_alone() {
+    for is_known in [false, true] {
+        let (server, book) = agent_server(1).await;
+        let builder = builder(provider(&server)).compact().tool(Dump);
+        let builder =
+            if is_known { builder.compact_ahead(0.8).context_window("key/model", 3_000) } else { builder };
+        let journal = Arc::new(MemoryJournal::new());
+        let world = World::of(builder.journal(journal.clone()));
+        let lines = world.say("Read it.").await.turn().await;
+        assert!(lines.contains(&"text-delta All read.".to_owned()), "{lines:?}");
+        let (is_whole, sent) = results(&world, &server).await;
+        assert!(is_whole, "people see all of it");
+        assert!(sent.contains("begin rrr") && sent.contains("rrr end"), "{sent}");
+        assert!(sent.contains("bytes of this result were left out here"), "{sent}");
+        let requests = server.requests().len();
+        assert_eq!(
+            requests,
+            if is_known { 2 } else { 3 },
+            "one refusal, unless the context is known: {book:?}"
+        );
+
+        let after = World::of(self::builder(provider(&server)).compact().tool(Dump).journal(journal));
+        let lines = after.say("Thanks.").await.turn().await;
+        assert!(lines.contains(&"done stop".to_owned()), "{lines:?}");
+        assert_eq!(server.requests().len(), requests + 1, "it stays short");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_fills_the_context_after_others_is_shortened_beside_the_summary() {
+    let (server, _) = agent_server(2).await;
+    let world = World::of(builder(provider(&server)).compact().tool(Dump));
+    let lines = world.say("Read both.").await.turn().await;
+    assert!(lines.contains(&"text-delta All read.".to_owned()), "{lines:?}");
+    let made = summaries(&world.chunks().await);
+    assert!(made[0].2.starts_with("Long results of tools were shortened"), "{made:?}");
+    assert!(made[1].2.starts_with("They read."), "{made:?}");
+    assert!(results(&world, &server).await.1.contains("bytes of this result were left out here"));
+}
+
 /// A tool with long results.
 struct Read;
 

@@ -35,7 +35,11 @@ impl TurnHost<'_> {
             let is_full = turn.may_compact_ahead() && self.is_nearly_full(model);
             return if is_full { answered(StreamEvent::NearlyFull) } else { Prepared::None };
         }
-        let Some(cut) = summary::cut(&self.sent(model), self.latest().as_deref()) else {
+        let sent = self.sent(model);
+        let Some(cut) = summary::cut(&sent, self.latest().as_deref()) else {
+            if let Some(shortened) = summary::shortened(&sent) {
+                return answered(StreamEvent::Summary(Box::new(shortened)));
+            }
             let text = "the newest message alone does not fit the model's context, and there is nothing before it to summarize: \
                         send less, or choose a model with a larger context";
             return answered(StreamEvent::Failed(Failure::new(Category::ContextOverflow, false, text)));
