@@ -27,6 +27,7 @@ use std::{
 
 use anyhow::Result;
 use clap::Parser as _;
+use everturn_console::Interrupt;
 
 use cli::{Cli, Command};
 use config::{Environment, required_report};
@@ -80,6 +81,8 @@ async fn run(command: Command) -> Result<ExitCode> {
             everturn_terminal::health(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
         }
         Command::WatchPrograms => {
+            // Requests to end a service go to all its processes; this one ends with the server.
+            let _ignored = Interrupt::listen()?;
             everturn_mcp::watch_over(io::stdin().lock());
             Ok(ExitCode::SUCCESS)
         }

@@ -9,7 +9,7 @@ use crate::SqliteJournal;
 const WORTH: u64 = 16 << 20;
 
 /// Number of pages given back per transaction, so that appends do not wait long.
-const PAGES: u32 = 4096;
+const PAGES: u32 = 1024;
 
 /// The space that a file takes.
 #[derive(Clone, Copy, Debug)]

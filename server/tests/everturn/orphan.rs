@@ -29,6 +29,10 @@ async fn a_program_and_its_child_end_with_a_server_that_is_killed() {
     let ids = fs::read_to_string(home.place("ids")).unwrap();
     let are_alive = || ids.split_whitespace().filter(|id| is_alive(id)).count();
     assert_eq!(are_alive(), 2, "{ids}");
+    // A service manager asks all processes of a service to end, and kills those that do not in time.
+    let id = server.child.id().unwrap().to_string();
+    let asked = Command::new("pkill").args(["-TERM", "-P", &id, "everturn"]).status().unwrap();
+    assert!(asked.success(), "the watchdog is there");
     server.child.kill().await.unwrap();
     let gone = async {
         while are_alive() > 0 {
