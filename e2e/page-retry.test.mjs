@@ -103,6 +103,95 @@ test('a silent provider is shown and can be asked again, until something arrives
   await hidden('silence');
 });
 
+test('Escape asks before it ends a wait', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn);
+  await on.page.locator('#retry-now').waitFor();
+  const question = on.page.locator('dialog.ask');
+  await on.page.keyboard.press('Escape');
+  await question.waitFor();
+  assert.equal(await question.locator('h2').textContent(), 'Stop this turn?');
+  await on.page.keyboard.press('Escape'); // twice by mistake
+  await question.waitFor({ state: 'detached' });
+  await on.page.keyboard.press('Escape');
+  await question.waitFor();
+  await on.page.keyboard.press('Enter');
+  await question.waitFor({ state: 'detached' });
+  assert.deepEqual(on.commands('chat.stop'), []);
+
+  await on.page.keyboard.press('Escape');
+  await question.locator('button', { hasText: 'Stop' }).click();
+  await on.sealed();
+  assert.equal(on.commands('chat.stop').length, 1);
+});
+
+test('Escape asks before it ends a silence, but stops an answer at once', async () => {
+  await on.open();
+  const turn = await on.begin();
+  silent(turn);
+  await on.page.locator('#silence').waitFor();
+  await on.page.keyboard.press('Escape');
+  const question = on.page.locator('dialog.ask');
+  await question.waitFor();
+  turn.say('Here it is.');
+  await on.shows('Here it is.');
+  await question.locator('button', { hasText: 'Keep waiting' }).click();
+  assert.deepEqual(on.commands('chat.stop'), []);
+  await on.page.keyboard.press('Escape');
+  await on.sealed();
+  assert.equal(await question.count(), 0);
+  assert.equal(on.commands('chat.stop').length, 1);
+});
+
+test('an answer to the question about one turn does not stop the next', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn);
+  await on.page.locator('#retry-now').waitFor();
+  await on.page.keyboard.press('Escape');
+  await on.page.locator('dialog.ask').waitFor();
+  turn.end();
+  turn.conversation.begin('The next one');
+  await on.until(() => document.querySelectorAll('.bubble').length === 2);
+  await on.page.locator('dialog.ask button', { hasText: 'Stop' }).click();
+  await on.page.locator('dialog.ask').waitFor({ state: 'detached' });
+  assert.deepEqual(on.commands('chat.stop'), []);
+});
+
+test('Escape in the search clears the search and nothing else', async () => {
+  await on.open();
+  await on.begin('A question');
+  const search = on.page.locator('#search');
+  await search.fill('another');
+  await on.page.locator('#list .none', { hasText: 'No title or message' }).waitFor();
+  await on.page.keyboard.press('Escape');
+  assert.equal(await search.inputValue(), '');
+  await on.page.locator('#list .name', { hasText: 'A question' }).waitFor();
+  await on.page.keyboard.press('Escape'); // once more, there is nothing to clear
+  assert.equal(await on.page.locator('dialog[open]').count(), 0);
+  assert.equal(await focused(), 'search');
+  assert.equal(await on.page.locator('.turn[aria-busy=true]').count(), 1);
+  assert.deepEqual(on.commands('chat.stop'), []);
+});
+
+test('Enter on Retry now, pressed twice, does not end the turn', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn);
+  turn.skip = () => asks(turn);
+  await on.page.locator('#retry-now').waitFor();
+  await on.page.locator('#retry-now').focus();
+  await on.page.keyboard.press('Enter');
+  await on.page.keyboard.press('Enter');
+  await on.line('Asking again (retry 2 of 21)');
+  await on.page.keyboard.press('Enter');
+  assert.equal(await focused(), 'prompt');
+  turn.say('Here.');
+  await on.shows('Here.');
+  assert.deepEqual([...on.commands('retry.abort'), ...on.commands('chat.stop')], []);
+});
+
 test('the focus never moves to the body', async () => {
   await on.open();
   const turn = await on.begin();
@@ -113,7 +202,8 @@ test('the focus never moves to the body', async () => {
   await on.page.locator('#retry-now').focus();
   await on.page.keyboard.press('Enter');
   await on.line('Asking again (retry 2 of 21)');
-  assert.equal(await focused(), 'retry-cancel');
+  assert.equal(await focused(), 'prompt');
+  await on.page.locator('#retry-cancel').focus();
   await on.page.keyboard.press('Enter');
   await on.sealed();
   await on.page.locator('.again button').waitFor();

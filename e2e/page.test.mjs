@@ -110,6 +110,7 @@ test('Cancel seals the turn and offers to try again', async () => {
   await isRetry(1);
   assert.deepEqual(await page.locator('.bubble').allTextContents(), [PROMPT]);
   await page.keyboard.press('Escape');
+  await page.locator('dialog.ask button', { hasText: 'Stop' }).click();
   await page.waitForFunction(() => document.querySelectorAll('.turn[aria-busy=false]').length === 2);
   assert.deepEqual(await page.locator('.bubble').allTextContents(), [PROMPT]);
   assert.deepEqual(page.wrongs, []);

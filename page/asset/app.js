@@ -3,6 +3,7 @@ import { Allowed } from './allowed.js';
 import * as answered from './answered.js';
 import { answerApproval, clockAhead, getAttempts, getTurn } from './api.js';
 import * as approval from './approval.js';
+import { confirm } from './ask.js';
 import { provide } from './attempts.js';
 import { Banner } from './banner.js';
 import { Composer, Queue } from './composer.js';
@@ -24,6 +25,12 @@ import { dismiss, toast } from './toast.js';
 import { Nodes } from './nodes.js';
 import { Tools } from './tools.js';
 import * as transcript from './transcript.js';
+
+/** What is asked before a key ends a pause of the turn. */
+const QUESTIONS = {
+  provider: { text: 'It continues by itself when the provider answers. If you stop it, you can try again, but the wait so far is lost.' },
+  person: { text: 'A tool call is waiting for your answer. If you stop the turn, the call is not made.' },
+};
 
 const SAMPLE = 'Roll two dice, and tell me what you survived on the way.';
 
@@ -144,6 +151,13 @@ function stop() {
   open.press('chat.stop');
 }
 
+/** Stops by a key, which may be pressed by mistake: a wait is ended only after confirmation. */
+async function stopByKey() {
+  const { turnId, pause } = open;
+  if (pause && !(await confirm({ ...QUESTIONS[pause], title: 'Stop this turn?', action: 'Stop', keep: 'Keep waiting' }))) return;
+  if (open.isRunning && open.turnId === turnId) stop();
+}
+
 function unqueue(messageId) {
   const sent = open.command('chat.queue.cancel', { messageId });
   if (!sent) toast('Not connected. The message is still queued.', 'connection');
@@ -221,9 +235,15 @@ function tellConnection() {
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || byId('token').open) return;
   if (settings.isOpen || allowed.isOpen || tools.isOpen || nodes.isOpen || isMenuOpen() || document.querySelector('dialog[open]')) return; // Escape closes it
-  if (isDrawerOpen()) setDrawer(false);
-  else if (open.isRunning) stop();
+  if (isDrawerOpen()) return setDrawer(false);
+  if (!open.isRunning || isOtherField(event.target)) return;
+  event.preventDefault(); // else it also closes the question
+  stopByKey();
 });
+
+/** Whether someone writes or chooses something that is no message; Escape is about that. */
+const isOtherField = (node) => node.matches('input, select, textarea:not(#prompt)');
+
 obey({
   write: () => composer.focus(true),
   search: () => {

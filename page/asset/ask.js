@@ -1,9 +1,9 @@
 // Small dialogs.
 import { element } from './element.js';
 
-/** Asks for confirmation. Resolves to whether it was given. */
-export async function confirm({ title, text, action }) {
-  return (await ask({ title, action, isDanger: true, parts: [element('p', {}, text)] })) !== null;
+/** Asks for confirmation. Resolves to whether it was given. `keep`: the label of the button for the other answer. */
+export async function confirm({ title, text, action, keep }) {
+  return (await ask({ title, action, keep, isDanger: true, parts: [element('p', {}, text)] })) !== null;
 }
 
 /** Asks for a line of text. Resolves to the text, or null. */
@@ -13,9 +13,9 @@ export async function line({ title, label, value, action, longest }) {
   return answer === null ? null : field.value.trim() || null;
 }
 
-function ask({ title, action, parts, isDanger = false, focus }) {
+function ask({ title, action, keep = 'Cancel', parts, isDanger = false, focus }) {
   const heading = element('h2', { id: 'ask-title' }, title);
-  const cancel = element('button', { type: 'button', className: 'button' }, 'Cancel');
+  const cancel = element('button', { type: 'button', className: 'button' }, keep);
   const button = element('button', { className: `button ${isDanger ? 'danger' : 'strong'}`, value: 'yes' }, action);
   const form = element('form', { method: 'dialog' }, heading, ...parts, element('div', { className: 'row' }, cancel, button));
   const dialog = element('dialog', { className: 'ask' }, form);

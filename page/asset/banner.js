@@ -169,10 +169,11 @@ export class Banner {
     if (line.textContent !== full) line.textContent = full;
     if (isCancelled) passFocus(cancel);
     cancel.disabled = isCancelled;
-    if (!this.isWaiting || left === 0 || isSkipped) passFocus(retryNow, cancel);
+    // Not to Cancel: a second press of the same key would end the turn.
+    if (!this.isWaiting || left === 0 || isSkipped) passFocus(retryNow);
     retryNow.disabled = left === 0 || isSkipped;
     retryNow.hidden = !this.isWaiting;
-    if (retryNow.disabled || retryNow.hidden) passFocus(this.#choice, cancel);
+    if (retryNow.disabled || retryNow.hidden) passFocus(this.#choice);
     this.#choice.disabled = retryNow.disabled;
     this.#choice.classList.toggle('away', !this.isWaiting);
     ring.classList.toggle('asking', !this.isWaiting);

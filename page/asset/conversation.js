@@ -84,6 +84,17 @@ export class Conversation {
     return this.id === undefined && !this.#timeline.turnId && !this.#outgoing.isPending;
   }
 
+  /** The id of the turn that was streamed last. */
+  get turnId() {
+    return this.#timeline.turnId;
+  }
+
+  /** What its turn waits for: `provider`, `person`, or nothing. */
+  get pause() {
+    if (this.needsYou) return 'person';
+    return this.#dock.isPausing ? 'provider' : undefined;
+  }
+
   /** Whether its turn waits only for people. */
   get needsYou() {
     return this.#status === 'queued';

@@ -35,6 +35,11 @@ export class Dock {
     this.#silence.pressed = type;
   }
 
+  /** Whether the turn waits for the provider: for its next retry, for the answer to one, or in silence. */
+  get isPausing() {
+    return this.#banner.stage !== null || this.#silence.isShown;
+  }
+
   /** Whether the turn waits for its next retry. */
   get isWaiting() {
     return this.#banner.isWaiting;

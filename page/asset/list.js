@@ -45,6 +45,12 @@ export class ConversationList {
       this.#search.for(searchBox.value);
       this.#render();
     });
+    searchBox.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape' || searchBox.value === '') return;
+      event.preventDefault(); // it is not to stop the answer, too
+      searchBox.value = '';
+      searchBox.dispatchEvent(new Event('input'));
+    });
     // Relative times and waits must be updated.
     setInterval(() => this.#items?.some(isWaiting) && this.#render(), 1000);
     setInterval(() => this.#render(), 60_000);

@@ -9,7 +9,7 @@ const COMMAND = isMac ? '⌘' : 'Ctrl';
 const SHORTCUTS = [
   [['Enter'], 'Send the message'],
   [['Shift', 'Enter'], 'New line'],
-  [['Esc'], 'Stop the answer'],
+  [['Esc'], 'Stop the answer (asks before it ends a wait)'],
   [['/'], 'Write a message', 'write'],
   [[COMMAND, 'K'], 'Search conversations', 'search'],
   [[COMMAND, 'Shift', 'O'], 'New conversation', 'begin'],
