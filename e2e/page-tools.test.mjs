@@ -43,6 +43,12 @@ test('tools are listed by server, with their policies and claims', async () => {
   assert.deepEqual(on.page.wrongs, []);
 });
 
+test('the name of a tool has the room, whatever its policy', async () => {
+  await open({ tools: ['allow', 'ask', 'review', 'deny'].map((policy) => tool(`which_is_to_${policy}`, policy)), sources: [] });
+  const heights = await on.page.locator('.tool-source summary').evaluateAll((rows) => rows.map((row) => row.offsetHeight));
+  assert.equal(new Set(heights).size, 1, `each on one line: ${heights}`);
+});
+
 test('a server that is starting or failed says so, and is refreshed', async () => {
   const starting = { name: 'slow', status: 'starting', tools: [] };
   const down = { name: 'web', status: 'down', message: 'it ended: no key. Restarting in 4 s', tools: [] };
