@@ -115,6 +115,18 @@ test('a message is edited where it stands, and an edit can be cancelled', async 
   await isSame();
 });
 
+test('Enter sends an edited message, and Shift+Enter is a new line', async () => {
+  await say('Q1', 'A1');
+  await page.locator('.edit').click();
+  provider.says('B1');
+  await page.locator('.revision textarea').press('End');
+  await page.keyboard.press('Shift+Enter');
+  await page.keyboard.type('and more');
+  await page.keyboard.press('Enter');
+  await shows('B1');
+  assert.deepEqual(asked(), ['Q1\nand more']);
+});
+
 test('another viewer sees the same as it happens', async () => {
   await say('Q1', 'A1');
   await say('Q2', 'A2');

@@ -2,7 +2,7 @@
 import { getModels } from './api.js';
 import { setModels } from './choice.js';
 import { byId, element } from './element.js';
-import { hasKeyboard, passFocus } from './focus.js';
+import { hasKeyboard, passFocus, sendsOnEnter } from './focus.js';
 import { Images } from './images.js';
 
 const MODEL_KEY = 'everturn.model';
@@ -28,11 +28,7 @@ export class Composer {
       this.text = '';
       this.images.all = [];
     });
-    field.addEventListener('keydown', (event) => {
-      if (event.key !== 'Enter' || event.shiftKey || event.isComposing || !hasKeyboard()) return;
-      event.preventDefault();
-      byId('composer').requestSubmit();
-    });
+    sendsOnEnter(field);
     field.addEventListener('input', () => {
       fit();
       onText(field.value);

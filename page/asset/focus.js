@@ -1,4 +1,5 @@
-// Where the focus goes when its element disappears. It must not go to the body, where keyboard users would lose it.
+// The focus and the keyboard. When an element with the focus disappears, the focus must not go to the body, where keyboard
+// users would lose it.
 import { byId } from './element.js';
 
 /** On a phone, focusing a field opens the keyboard, and Enter inserts a line break. */
@@ -14,4 +15,13 @@ export function passFocus(leaving, next = null) {
   const home = hasKeyboard() && !field.disabled ? field : byId('scroll');
   const takes = next && !next.disabled && next.checkVisibility();
   (takes ? next : home).focus({ preventScroll: true });
+}
+
+/** Makes Enter send the form of a text field. Shift+Enter is a new line, and so is Enter on a phone. */
+export function sendsOnEnter(field) {
+  field.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || !hasKeyboard()) return;
+    event.preventDefault();
+    field.form.requestSubmit();
+  });
 }

@@ -1,7 +1,7 @@
 // The actions to answer a message again and to edit it. They identify the message by the `seq` of its chunk.
 import { modelChoice } from './choice.js';
 import { byId, element } from './element.js';
-import { passFocus } from './focus.js';
+import { passFocus, sendsOnEnter } from './focus.js';
 import { answersIn, copyOffer } from './source.js';
 
 const column = byId('transcript');
@@ -54,6 +54,7 @@ function edit(message, text) {
     event.preventDefault();
     leave();
   });
+  sendsOnEnter(field);
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     const revised = field.value.trim();
