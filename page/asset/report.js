@@ -1,6 +1,7 @@
 // The final report of a turn: a card, in the same form from events and history.
+import { readableReport } from './arguments.js';
 import { element } from './element.js';
-import { oneLine, visible } from './visible.js';
+import { oneLine } from './visible.js';
 
 /** The name of the reporting tool. */
 export const FINAL_REPORT = 'final_report';
@@ -40,7 +41,8 @@ export function reportCard({ success, report, reason, context }) {
     const where = element('p', {}, `See the input of ${FINAL_REPORT} above.`);
     return element('details', { className: 'report' }, summary, where);
   }
-  const text = visible(JSON.stringify(report, null, 2));
-  const open = text.split('\n').length <= LINES;
-  return element('details', { className: 'report', open }, summary, element('pre', { tabIndex: 0 }, text));
+  const lines = JSON.stringify(report, null, 1).split(/\n|\\n/).length; // those of its texts, too
+  const fields = element('div', { className: 'fields', tabIndex: 0, role: 'group', ariaLabel: 'Final report' });
+  fields.append(readableReport(report));
+  return element('details', { className: 'report', open: lines <= LINES }, summary, fields);
 }
