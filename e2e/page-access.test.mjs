@@ -194,3 +194,25 @@ test('messages are copied as they were written', async () => {
     await on.page.locator('.history .answer').last().waitFor();
   }
 });
+
+test('on a phone, the placeholder fits on one line, and a long message has the width', async () => {
+  await on.open('/', { viewport: { width: 390, height: 760 } });
+  /** The width of the placeholder, and that of the line that it is in. */
+  const placeholder = () =>
+    on.page.locator('#prompt').evaluate((field) => {
+      const { font, paddingLeft, paddingRight } = getComputedStyle(field);
+      const pen = Object.assign(document.createElement('canvas').getContext('2d'), { font });
+      return [pen.measureText(field.placeholder).width, field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)];
+    });
+  const turn = await on.begin('It was a dark and stormy night; the rain fell in torrents, except at occasional intervals.');
+  const [wide, room] = await placeholder();
+  assert.ok(wide < room, `${wide} of ${room} px`);
+  turn.tell({ type: 'turn-start', messageSeq: 1 });
+  turn.say('A short answer.');
+  turn.end();
+  await on.page.locator('.edit').waitFor();
+  const [bubble, edit, column] = await Promise.all(['.bubble', '.edit', '.turn'].map((part) => on.page.locator(part).boundingBox()));
+  assert.ok(bubble.width > 0.9 * column.width, `${bubble.width} of ${column.width} px`);
+  assert.ok(edit.y >= bubble.y + bubble.height && edit.x >= column.x, 'its buttons are below');
+  assert.equal(await on.page.locator('#latest').isHidden(), true, 'the end is shown, buttons included');
+});

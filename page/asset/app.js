@@ -103,6 +103,7 @@ function render() {
   composer.show(open);
   if (!socket.isOpen && wasTried) tellConnection();
   byId('transcript').classList.toggle('settled', !open.isRunning);
+  transcript.settle(); // the buttons below answers take space
   byId('welcome').hidden = !open.isEmpty;
   byId('conversation-button').hidden = open.id === undefined || open.isGone;
   if (open.id) list.waits(open.id, open.waitsUntil);

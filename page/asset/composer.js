@@ -65,7 +65,7 @@ export class Composer {
     stop.lastChild.data = isStopping ? 'Stopping…' : 'Stop';
     field.disabled = send.disabled = isGone;
     const label = isRunning ? 'Queue' : 'Send';
-    const hint = isRunning ? 'Type your next message; it is sent when this answer ends' : 'Message';
+    const hint = isRunning ? 'Queue a message' : 'Message';
     if (send.textContent !== label) send.textContent = label;
     if (field.placeholder !== hint) field.placeholder = hint;
   }
