@@ -14,7 +14,7 @@ const silent = (turn, fields) =>
 const hidden = (id) => on.until((wanted) => document.getElementById(wanted).hidden, id);
 const focused = () => on.page.evaluate(() => document.activeElement?.id || document.activeElement?.tagName);
 
-test('the banner says at once that the wait is over, and Cancel still works', async () => {
+test('the banner says at once that the wait is over, and *Give up* still works', async () => {
   await on.open();
   const turn = await on.begin();
   waits(turn);
@@ -226,8 +226,7 @@ test('a button pressed while the server is down takes effect when it is back', a
   await on.until(() => !document.querySelector('#banner').hidden);
   await on.away();
   for (const [button, label, type] of [
-    ['#retry-now', 'Retry now', 'retry.now'],
-    ['#retry-cancel', 'Cancel', 'retry.abort'],
+    ['#retry-cancel', 'Give up', 'retry.abort'],
     ['#stop', 'Stop', 'chat.stop'],
   ]) {
     await on.page.locator(button).click();
@@ -237,18 +236,63 @@ test('a button pressed while the server is down takes effect when it is back', a
   }
   await on.back();
   await on.sealed();
-  assert.deepEqual(['retry.now', 'retry.abort', 'chat.stop'].map((type) => on.commands(type).length), [0, 0, 1]);
+  assert.deepEqual(['retry.abort', 'chat.stop'].map((type) => on.commands(type).length), [0, 1]);
   await on.page.locator('.note', { hasText: 'Stopped.' }).waitFor();
+});
+
+test('while the server is away, nothing is offered or told that it alone knows', async () => {
+  await on.open();
+  const turn = await on.begin();
+  waits(turn, { nextAt: Date.now() + 60_000 });
+  await on.page.locator('#retry-now').focus();
+  await on.away();
+  assert.equal(await on.page.locator('#banner button:visible, #banner select:visible').count(), 2, 'to give up, and to be notified');
+  assert.equal(await on.page.locator('#retry-now').isHidden(), true);
+  assert.equal(await focused(), 'prompt');
+  assert.match(await on.page.locator('#wait-line').textContent(), /^Server overloaded, retrying in \d/, 'this is decided');
+  await on.back();
+  await on.page.locator('#retry-now').waitFor();
+
+  waits(turn, { attempt: 2, delayMs: 700, nextAt: Date.now() + 700 });
+  await on.until(() => document.querySelector('#wait-note').textContent.startsWith('Retry 3'));
+  await on.away();
+  await on.line('Server overloaded, reconnecting to see what came next');
+  await on.back();
+  await on.line('Server overloaded, retrying now');
+
+  turn.say('Here');
+  await hidden('banner');
+  silent(turn, {});
+  await on.until(() => !document.querySelector('#silence').hidden);
+  turn.tell({ type: 'step-complete', stepId: `${turn.id}#0` });
+  silent(turn, { stepId: `${turn.id}#1` });
+  await on.page.locator('#ask-again').waitFor();
+  await on.away();
+  assert.equal(await on.page.locator('#ask-again').isHidden(), true);
+  await on.back();
+  await on.page.locator('#ask-again').waitFor();
+});
+
+test('the buttons that end a turn say what they do', async () => {
+  await on.open();
+  waits(await on.begin());
+  const end = (id) => on.page.locator(id).evaluate(({ innerText, title }) => `${innerText.trim()}: ${title}`);
+  await on.page.locator('#retry-now').waitFor();
+  assert.deepEqual(await Promise.all(['#retry-cancel', '#stop'].map(end)), [
+    'Give up: End this turn, unless the provider answers first',
+    'Stop: End this turn now; what is written stays (Esc)',
+  ]);
 });
 
 test('a pressed button is released if its target is gone', async () => {
   await on.open();
   const turn = await on.begin();
   waits(turn, { nextAt: Date.now() + 60_000 });
-  await on.until(() => !document.querySelector('#banner').hidden);
-  await on.away();
-  await on.page.locator('#retry-now').click();
+  await on.page.locator('#retry-now').click(); // nothing comes of it
   await on.line('Server overloaded, retrying now');
+  await on.away();
+  await on.page.locator('#connection', { hasText: '“Retry now” will be sent.' }).waitFor();
+  assert.match(await on.page.locator('#wait-line').textContent(), /retrying in \d/);
   // The wait to be skipped ended by itself, and the next one has begun.
   waits(turn, { attempt: 2, nextAt: Date.now() + 60_000 });
   await on.back();
@@ -262,7 +306,7 @@ test('a pressed button is released if its target is gone', async () => {
   await on.back();
   await on.until(() => document.querySelectorAll('.bubble').length === 2);
   assert.equal(await on.page.locator('#stop').innerText(), 'Stop');
-  assert.deepEqual([...on.commands('retry.now'), ...on.commands('chat.stop')], []);
+  assert.deepEqual([on.commands('retry.now').length, on.commands('chat.stop').length], [1, 0]);
 });
 
 test('a command lost with the connection is sent again', async () => {

@@ -94,7 +94,7 @@ test('the banner counts down, and Retry now skips the wait', async () => {
   assert.deepEqual(page.wrongs, []);
 });
 
-test('Cancel seals the turn and offers to try again', async () => {
+test('*Give up* seals the turn and offers to try again', async () => {
   await open();
   await send(page, PROMPT);
   await isRetry(1);

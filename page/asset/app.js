@@ -210,6 +210,7 @@ function connected() {
   byId('connection').textContent = '';
   dismiss('connection');
   document.body.classList.remove('offline');
+  dock.isOffline = false;
   open.resume();
   list.load();
   targets.load();
@@ -223,6 +224,7 @@ function disconnected() {
   wasTried = true;
   open.disconnected();
   document.body.classList.add('offline');
+  dock.isOffline = true;
   tellConnection();
   if (giveBack()) toast('Connection lost while sending. Your message may not have arrived.', 'message');
   list.load(); // asks for the token, should it be that

@@ -32,6 +32,7 @@ export class Banner {
   #forSummary = false; // of earlier messages: it is asked for, not the answer
   #isAhead = false; // taken from the status, before the events that led to it
   #pressed; // the command whose effect is still to come
+  #isOffline = false; // nothing is known of what the server does now
   #timer = 0;
   #choice; // of another model
   #until = 0; // epoch milliseconds of this machine's clock
@@ -91,6 +92,12 @@ export class Banner {
   /** The command that has not taken effect yet, if any. */
   set pressed(type) {
     this.#pressed = type;
+    this.#tick();
+  }
+
+  /** Whether there is a connection to the server. Without one, nothing is offered or told that it alone knows. */
+  set isOffline(is) {
+    this.#isOffline = is;
     this.#tick();
   }
 
@@ -163,19 +170,22 @@ export class Banner {
     const what = this.#forSummary ? 'the summary ' : '';
     const isLong = left > LONG_MS;
     const waiting = isLong ? `${what}continues ${later(this.#until)}` : `retrying ${what}in ${wait(Math.ceil(left / 1000))}`;
-    const text = left > 0 && !isSkipped ? waiting : `retrying ${what}now`;
+    const now = this.#isOffline ? 'reconnecting to see what came next' : `retrying ${what}now`;
+    const text = left > 0 && (this.#isOffline || !isSkipped) ? waiting : now;
     const again = `Asking again ${what && 'for the summary '}(${number(this.#retry)})`;
     const full = this.isWaiting ? `${failure(this.#retry)}, ${text}` : again;
     if (line.textContent !== full) line.textContent = full;
     if (isCancelled) passFocus(cancel);
     cancel.disabled = isCancelled;
-    // Not to Cancel: a second press of the same key would end the turn.
-    if (!this.isWaiting || left === 0 || isSkipped) passFocus(retryNow);
-    retryNow.disabled = left === 0 || isSkipped;
-    retryNow.hidden = !this.isWaiting;
-    if (retryNow.disabled || retryNow.hidden) passFocus(this.#choice);
-    this.#choice.disabled = retryNow.disabled;
-    this.#choice.classList.toggle('away', !this.isWaiting);
+    // Not to *Give up*: a second press of the same key would end the turn.
+    const isOffered = this.isWaiting && !this.#isOffline;
+    if (!isOffered || left === 0 || isSkipped) {
+      passFocus(retryNow);
+      passFocus(this.#choice);
+    }
+    retryNow.disabled = this.#choice.disabled = left === 0 || isSkipped;
+    retryNow.hidden = !isOffered;
+    this.#choice.classList.toggle('away', !isOffered);
     ring.classList.toggle('asking', !this.isWaiting);
     ring.style.setProperty('--left', this.#retry.delayMs > 0 ? left / this.#retry.delayMs : 0);
     if (left === 0) clearInterval(this.#timer);

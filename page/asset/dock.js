@@ -29,6 +29,12 @@ export class Dock {
     this.#queue.hide();
   }
 
+  /** Whether there is a connection to the server. */
+  set isOffline(is) {
+    this.#banner.isOffline = is;
+    this.#silence.isOffline = is;
+  }
+
   /** The command that has not taken effect yet, if any. */
   set pressed(type) {
     this.#banner.pressed = type;

@@ -208,6 +208,6 @@ function aside(item) {
   if (!isWaiting(item)) return ago(item.lastActivityAt);
   const until = item.waitsUntil - clockAhead;
   const left = until - Date.now();
-  if (left <= 0) return 'Retrying';
+  if (left <= 0) return document.body.classList.contains('offline') ? ago(item.lastActivityAt) : 'Retrying';
   return left > LONG_MS ? `Until ${later(until)}` : wait(Math.ceil(left / 1000));
 }

@@ -6,7 +6,7 @@
 /** The label of each command's button. */
 const LABELS = {
   'retry.now': 'Retry now',
-  'retry.abort': 'Cancel',
+  'retry.abort': 'Give up',
   'chat.stop': 'Stop',
   'chat.retry': 'Try again',
 };

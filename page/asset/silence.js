@@ -20,6 +20,7 @@ export class Silence {
   #alive = false;
   #timer = 0;
   #isPressed = false;
+  #isOffline = false;
 
   /** `clockAhead()`: milliseconds by which the server's clock is ahead of ours. */
   constructor({ onAskAgain, clockAhead }) {
@@ -37,6 +38,12 @@ export class Silence {
   /** The command that has not taken effect yet, if any. */
   set pressed(type) {
     this.#isPressed = type === 'retry.now';
+    this.#tick();
+  }
+
+  /** Whether there is a connection to the server. */
+  set isOffline(is) {
+    this.#isOffline = is;
     this.#tick();
   }
 
@@ -68,8 +75,8 @@ export class Silence {
     const end = this.#until === undefined ? '' : `; gives up at ${clock(this.#until - this.clockAhead())}`;
     const text = `${what} for ${since}${open}${end}`;
     if (line.textContent !== text) line.textContent = text;
-    if (this.#isPressed) passFocus(button);
-    button.hidden = this.#hasContent;
+    if (this.#isPressed || this.#isOffline) passFocus(button);
+    button.hidden = this.#hasContent || this.#isOffline;
     button.disabled = this.#isPressed;
     button.textContent = this.#isPressed ? 'Asking again…' : 'Ask again now';
   }
