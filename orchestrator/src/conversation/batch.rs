@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use everturn_kernel::{Effect, Millis, Outcome, Target, Turn};
 use everturn_wire::{
-    ApprovalMode, CallerCall, Category, Chunk, ConversationId, ConversationStatus, ErrorReport, EventBody,
-    FailedAttempt, QueuedMessage, Role, StoredChunk, TurnId, TurnMetrics, Value,
+    ApprovalMode, ApprovalScope, CallerCall, Category, Chunk, ConversationId, ConversationStatus,
+    ErrorReport, EventBody, FailedAttempt, QueuedMessage, Role, StepId, StoredChunk, TurnId, TurnMetrics,
+    Value,
 };
 
 use super::{Record, State};
@@ -50,6 +51,8 @@ pub(crate) struct Batch {
     pub(crate) approvals: ApprovalMode,
     /// What the sealed turn's request set, if anything.
     pub(crate) request: Option<Box<Value>>,
+    /// The call by which a person allowed a tool for the whole conversation.
+    pub(crate) grants: Option<(StepId, String)>,
 }
 
 /// A provider call.
@@ -93,6 +96,7 @@ impl Batch {
             failed_attempts: Vec::new(),
             approvals: ApprovalMode::Ask,
             request: None,
+            grants: None,
         }
     }
 
@@ -130,6 +134,12 @@ impl Batch {
                         let target = self.called.as_ref().map(|call| call.target.clone());
                         self.counts.extend(target.map(|target| Count::Tokens(target, *usage)));
                     }
+                    EventBody::ApprovalResolved {
+                        step_id,
+                        tool_call_id,
+                        scope: Some(ApprovalScope::Conversation),
+                        ..
+                    } => self.grants = Some((step_id.clone(), tool_call_id.clone())),
                     EventBody::Error(report) => {
                         self.attribute(report);
                         self.ended_by = self.failed(report, turn_id, now);

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::Orchestrator;
 use crate::{
-    Error,
+    Error, JournalError,
     cluster::Command,
     conversation::{Control, Conversation},
 };
@@ -71,26 +71,29 @@ impl Orchestrator {
         let Some(tool) = conversation.asked_tool(&turn_id, &step_id, &tool_call_id) else { return Ok(false) };
         let Some(step) = step_id.step_of(&turn_id) else { return Ok(false) };
         let whole_tool = allows && scope == Some(ApprovalScope::Conversation);
-        let grants = &self.ports.permissions.grants;
-        let mut is_new_grant = false;
+        let (grants, own) = (&self.ports.permissions.grants, &conversation.grants);
         if whole_tool {
-            // Saved first: once allowed, the call runs, and the next one must not ask again.
-            is_new_grant = grants.change(id, &conversation.grants, &tool, true).await?;
+            grants.check_room(id, own, &tool).await?;
         }
         let (taken, is_taken) = oneshot::channel();
         let answer = Answer { step, call_id: tool_call_id, allows, whole_tool, reason, name, via };
         let control = Control { taken: Some(taken), ..Control::from(Input::Answer(Box::new(answer))) };
-        let sent = self.send(conversation, control);
-        let answered = matches!(sent, Ok(true)) && is_taken.await.is_ok();
-        if !answered && is_new_grant {
-            // Undo the grant: its answer did not take effect.
-            grants.change(id, &conversation.grants, &tool, false).await?;
+        if !self.send(conversation, control)? {
+            return Ok(false);
         }
-        if sent? && !answered {
+        if is_taken.await.is_err() {
             // Either another answer came first, or this one could not be saved.
             conversation.check_kept()?;
+            return Ok(false);
         }
-        Ok(answered)
+        // The session that took the answer also saves the grant, whether or not anybody waits for this.
+        if whole_tool && !own.allows(&tool) {
+            let why = format!(
+                "the call was allowed, but the permission for the whole conversation could not be saved: {tool:?} will ask again"
+            );
+            return Err(JournalError::Storage(why).into());
+        }
+        Ok(true)
     }
 
     /// Revokes a tool's grant for the conversation: its calls need approval again. Durable when it returns. Returns

@@ -76,6 +76,20 @@ impl GrantStore {
         Ok(grants.tools())
     }
 
+    /// Returns an error if the conversation has too many grants for another one.
+    ///
+    /// # Errors
+    /// Also when the store fails.
+    pub(crate) async fn check_room(
+        &self,
+        id: &ConversationId,
+        grants: &Grants,
+        tool: &str,
+    ) -> Result<(), JournalError> {
+        let tools = self.read(id, grants).await?;
+        if tools.len() >= MAX_GRANTS && !tools.contains(tool) { Err(full()) } else { Ok(()) }
+    }
+
     /// Grants or revokes a tool. Durable when it returns; returns whether anything changed.
     ///
     /// # Errors
@@ -95,8 +109,7 @@ impl GrantStore {
             tools = stored.map(|json| read(json, id)).unwrap_or_default();
             changes = if allowed { tools.insert(tool.to_owned()) } else { tools.remove(tool) };
             if changes && tools.len() > MAX_GRANTS {
-                let why = format!("{MAX_GRANTS} tools are allowed in this conversation already: revoke some");
-                return Err(JournalError::Refused(why));
+                return Err(full());
             }
             let json = serde_json::to_string(&tools);
             let json = json.map_err(|error| JournalError::Refused(error.to_string()))?;
@@ -133,6 +146,11 @@ impl GrantStore {
         let json = self.0.read(&name_of(id)).await?;
         Ok(json.map(|json| read(&json, id)).unwrap_or_default())
     }
+}
+
+fn full() -> JournalError {
+    let why = format!("{MAX_GRANTS} tools are allowed in this conversation already: revoke some");
+    JournalError::Refused(why)
 }
 
 /// Reads a document. If another version wrote it, or it is damaged, people are asked again.

@@ -175,6 +175,18 @@ impl<'s> TurnHost<'s> {
         scope.is_none_or(|scope| self.shared.models.check_parameters(choice, &scope.parameters).is_ok())
     }
 
+    /// Allows a tool for the whole conversation, if a person's answer that this batch saved says so: before its call runs,
+    /// and only now, as another answer could have been first.
+    async fn grant(&self, batch: &Batch) {
+        let Some((step, call)) = &batch.grants else { return };
+        let Some(tool) = self.conversation.asked_tool(&self.turn_id, step, call) else { return };
+        let grants = &self.shared.permissions.grants;
+        let (id, own) = (&self.conversation.id, &self.conversation.grants);
+        if let Err(error) = grants.change(id, own, &tool, true).await {
+            tracing::error!(conversation = %id, tool, %error, "a tool that a person allowed will ask again");
+        }
+    }
+
     /// Sends the pending replies: what they are for is durable.
     fn answer(&mut self) {
         for taken in self.owed.taken.drain(..) {
@@ -226,6 +238,7 @@ impl Host for TurnHost<'_> {
         if let Some(proof) = &self.proof {
             proof.renew(sent_at);
         }
+        self.grant(&batch).await;
         let (status, from) = (batch.head.status, batch.from);
         let stale = self.conversation.publish(batch, version, turn, next);
         self.share_limit(turn, now);

@@ -1,5 +1,7 @@
 //! Tool calls that wait for a person.
 
+mod grant;
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -7,8 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Builder, Cursor, Error, Invocation, Journal, MemoryJournal, MemoryState, Policy, RetryTurn, StateStore,
-    Tool, Wait,
+    Builder, Cursor, Error, Invocation, Journal, JournalError, MemoryJournal, MemoryState, Policy, RetryTurn,
+    StateStore, Tool, Wait,
     kernel::{Arguments, FinishReason, Millis, StreamEvent, ToolAnswer, ToolCall, ToolSpec},
 };
 use everturn_provider::{Cue, Scripted};
