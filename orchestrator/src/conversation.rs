@@ -36,7 +36,7 @@ pub(crate) use control::Control;
 use follow::Follower;
 pub(crate) use inbox::Inbox;
 pub(crate) use live::{Live, RunningTurn};
-pub(crate) use seat::Parked;
+pub(crate) use seat::{Parked, Parking};
 pub(crate) use seated::{Command, Seated};
 pub(crate) use shelf::Shelf;
 
@@ -237,11 +237,13 @@ impl Conversation {
             Loss::Unsaved(_) | Loss::Broken | Loss::Moved => self.state().record.version > Version::default(),
         };
         // Before the seat: anyone who finds the seat lost must be able to read the reason.
-        let _ = self.loss.set(loss);
-        self.seat.lose();
+        let has_moved = matches!(self.loss.get_or_init(|| loss), Loss::Moved);
+        if let Some(wait) = self.seat.lose() {
+            self.set_timer(wait, false);
+        }
         self.grew.notify_waiters();
         if may_exist {
-            self.home.timers.try_again(self.id.clone());
+            self.home.timers.try_again(self.id.clone(), !has_moved);
         }
     }
 }

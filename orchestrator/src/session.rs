@@ -24,7 +24,7 @@ use everturn_wire::{Category, Failure};
 use futures_util::FutureExt;
 
 use crate::{
-    conversation::{Conversation, Parked, Seated},
+    conversation::{Conversation, Parked, Parking, Seated},
     journal::JournalError,
     panic::panic_text,
     schedule::TimedRetry,
@@ -90,14 +90,8 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
             let TurnTask { turn, effects, settings, .. } = *task;
             let (wait, definition) = (turn.wait(), settings.definition.clone());
             match seated.park(Box::new(Parked { turn, wait, definition })) {
-                Ok(()) => {
-                    if let Some(until) = wait.until() {
-                        ports.timers.wake_at(until.at, conversation.id.clone());
-                    }
-                    return;
-                }
-                // A command arrived in the meantime.
-                Err(parked) => {
+                Parking::Parked | Parking::Lost => return,
+                Parking::Commanded(parked) => {
                     next = Some(Box::new(TurnTask::of(parked.turn, effects, settings)));
                     continue;
                 }

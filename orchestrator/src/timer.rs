@@ -92,6 +92,13 @@ impl Timers {
         self.start(is_first);
     }
 
+    /// Looks at a conversation at this time, as its turn may be able to continue before its wait ends. Only a hint: the turn
+    /// is not counted.
+    pub(crate) fn look_at(self: &Arc<Self>, at: Millis, id: ConversationId) {
+        let is_first = self.index.hint(at, id);
+        self.start(is_first);
+    }
+
     /// Wakes each conversation at its time.
     pub(crate) fn wake_all(self: &Arc<Self>, all: Vec<(Millis, ConversationId)>) {
         let is_first = self.index.extend(all);
@@ -110,10 +117,11 @@ impl Timers {
         }
     }
 
-    /// Wakes the conversation when the journal may work again.
-    pub(crate) fn try_again(self: &Arc<Self>, id: ConversationId) {
+    /// Wakes the conversation when the journal may work again. `counts`: its turn is this node's, and not in the index.
+    pub(crate) fn try_again(self: &Arc<Self>, id: ConversationId, counts: bool) {
         let times = self.clock.now().0 / TRY_AGAIN_MS;
-        self.wake_at(Millis((times + 1).saturating_mul(TRY_AGAIN_MS)), id);
+        let at = Millis((times + 1).saturating_mul(TRY_AGAIN_MS));
+        if counts { self.wake_at(at, id) } else { self.look_at(at, id) }
     }
 
     /// Returns when the parked ones of these conversations will be woken.
@@ -141,18 +149,18 @@ impl Timers {
         if self.journal_fails.load(Ordering::Relaxed) { (1, PROBE) } else { (IN_A_ROW, PAUSE) }
     }
 
-    async fn wake(self: Arc<Self>, id: ConversationId) {
+    async fn wake(self: Arc<Self>, id: ConversationId, is_hint: bool) {
         match AssertUnwindSafe(self.wakes.wake(&id)).catch_unwind().await {
             Ok(Woken::Done) => {}
             Ok(Woken::Early(until)) => self.wake_at(until, id),
             Ok(Woken::NotYet) => {
                 self.journal_fails(true);
-                self.try_again(id);
+                self.try_again(id, !is_hint);
             }
             Err(panic) => {
                 let panic = panic_text(panic.as_ref());
                 tracing::error!(conversation = %id, panic, "a parked turn could not be woken yet");
-                self.try_again(id);
+                self.try_again(id, !is_hint);
             }
         }
     }
@@ -176,10 +184,10 @@ async fn run(timers: Weak<Timers>, clock: Arc<dyn Clock>, changed: Arc<Notify>) 
             continue;
         }
         match strong.index.due(clock.now()) {
-            Ok(id) => {
+            Ok((id, is_hint)) => {
                 tokio::select! {
                     biased;
-                    _ = tokio::spawn(strong.wake(id)) => {}
+                    _ = tokio::spawn(strong.wake(id, is_hint)) => {}
                     () = clock.sleep(PATIENCE) => {}
                 }
                 in_a_row += 1;
@@ -249,6 +257,26 @@ mod tests {
         }
         assert_eq!(order, ["1", "2", "3", "4", "5"]);
         assert!(now.plus(5_500) > timers.clock.now(), "none was late");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_turn_that_is_looked_at_early_is_counted_once() {
+        let (told, mut woken) = mpsc::unbounded_channel();
+        let clock = Arc::new(SystemClock::new());
+        let now = clock.now();
+        let timers = Arc::new(Timers::new(clock, Waker(told)));
+        timers.wake_at(now.plus(60_000), "a".into());
+        for after in [1_000, 2_000, 1_000] {
+            timers.look_at(now.plus(after), "a".into());
+            assert_eq!(timers.len(), 1);
+        }
+        for after in [1_000, 2_000] {
+            assert_eq!(woken.recv().await.unwrap(), "a");
+            assert_eq!((timers.len(), timers.clock.now().since(now) / 500), (1, after / 500));
+        }
+        assert_eq!(timers.wakes_of([&"a".into()].into()), [("a".into(), now.plus(60_000))]);
+        assert_eq!(woken.recv().await.unwrap(), "a");
+        assert_eq!(timers.len(), 0);
     }
 
     #[tokio::test(start_paused = true)]

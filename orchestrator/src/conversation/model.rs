@@ -125,8 +125,8 @@ fn drive(story: &Story, mut parked: Box<Parked>, mut seated: Seated, patience: u
         }
         Story::add(&story.drivers, usize::MAX);
         match seated.park(parked) {
-            Ok(()) => return,
-            Err(back) => parked = back,
+            Parking::Parked | Parking::Lost => return,
+            Parking::Commanded(back) => parked = back,
         }
         assert_eq!(Story::add(&story.drivers, 1), 0, "two drive one conversation");
     }
@@ -187,6 +187,7 @@ fn at_once(threads: Vec<Box<dyn FnOnce() + Send>>) {
 
 fn collision(stops: usize, messages: usize, patience: usize) {
     let (story, conversation) = (Arc::new(Story::default()), parked());
+    conversation.wake_later(Millis(50));
     let mut threads: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
     {
         let (story, conversation) = (story.clone(), conversation.clone());
@@ -212,6 +213,7 @@ fn collision(stops: usize, messages: usize, patience: usize) {
     assert_eq!(Story::get(&story.messages), Story::get(&story.sent), "a message was lost");
     assert_eq!(Story::get(&story.drivers), 0);
     let left = conversation.seat.parked();
+    assert_eq!(conversation.home.timers.len(), usize::from(stops == 0), "the index is not as the seat is");
     assert_eq!(left.is_some(), stops == 0, "a sealed turn is gone, another is parked");
     assert_eq!(conversation.seat.vacancy().is_some(), stops > 0);
 }
@@ -297,5 +299,20 @@ fn in_every_order_a_session_that_breaks_leaves_a_lost_seat_and_everyone_is_told(
         if broken > 0 {
             assert!(matches!(conversation.claim(), Err(Error::Broken { .. })));
         }
+    });
+}
+
+#[test]
+fn in_every_order_a_session_whose_seat_is_lost_ends_and_leaves_no_timer() {
+    explore(None, || {
+        let (story, conversation) = (Arc::new(Story::default()), parked());
+        conversation.wake_later(Millis(50));
+        let (timer, loser) = ((story.clone(), conversation.clone()), conversation.clone());
+        at_once(vec![
+            Box::new(move || wake(&timer.0, &timer.1, 1)),
+            Box::new(move || loser.lose(Loss::Moved)),
+        ]);
+        assert_eq!((Story::get(&story.drivers), conversation.home.timers.len()), (0, 0));
+        assert!(conversation.is_lost() && conversation.parked().is_none());
     });
 }

@@ -83,6 +83,16 @@ pub(crate) struct Parked {
     pub(crate) definition: Definition,
 }
 
+/// The result of parking a turn.
+pub(crate) enum Parking {
+    /// The seat was left.
+    Parked,
+    /// A command arrived in the meantime: the turn continues.
+    Commanded(Box<Parked>),
+    /// The seat was lost. What follows is in the journal.
+    Lost,
+}
+
 /// The result of sending a command.
 pub(super) enum Sent {
     /// Sent to the driver.
@@ -243,6 +253,11 @@ impl Seat {
         }
     }
 
+    /// Whether a turn is parked that waits for this.
+    pub(super) fn waits_for(&self, wait: Wait) -> bool {
+        matches!(&self.inner.lock_at_once().occupancy, Occupancy::Parked(parked) if parked.wait == wait)
+    }
+
     /// Returns what `read` returns for the parked turn.
     pub(super) fn read_parked<T>(&self, read: impl FnOnce(&Parked) -> T) -> Option<T> {
         match &self.inner.lock().occupancy {
@@ -279,15 +294,17 @@ impl Seat {
         }
     }
 
-    /// Parks a turn and leaves the seat; returns the turn if a command arrived in the meantime.
-    pub(super) fn park(&self, inbox: &Inbox, parked: Box<Parked>) -> Result<(), Box<Parked>> {
+    /// Parks a turn and leaves the seat, unless a command arrived in the meantime.
+    pub(super) fn park(&self, inbox: &Inbox, parked: Box<Parked>) -> Parking {
         let mut inner = self.inner.lock();
         match inner.occupancy {
             Occupancy::Taken(_) if inbox.is_empty() => {
                 inner.occupancy = Occupancy::Parked(parked);
-                Ok(())
+                Parking::Parked
             }
-            _ => Err(parked),
+            Occupancy::Taken(_) => Parking::Commanded(parked),
+            // It was taken from the driver: only a seat that was lost is.
+            _ => Parking::Lost,
         }
     }
 
@@ -313,9 +330,12 @@ impl Seat {
         AfterTurn::Nothing
     }
 
-    /// Marks the seat as lost: the driver is gone without leaving.
-    pub(super) fn lose(&self) {
-        self.inner.lock().occupancy = Occupancy::Lost;
+    /// Marks the seat as lost: the driver is gone without leaving. Returns what a parked turn was waiting for.
+    pub(super) fn lose(&self) -> Option<Wait> {
+        match std::mem::replace(&mut self.inner.lock().occupancy, Occupancy::Lost) {
+            Occupancy::Parked(parked) => Some(parked.wait),
+            _ => None,
+        }
     }
 
     fn check_open(&self) -> Result<(), Refused> {

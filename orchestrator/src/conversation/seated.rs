@@ -7,7 +7,8 @@ use everturn_wire::ConversationId;
 
 use super::{
     AfterTurn, Control, Conversation, Inbox, Loss, Parked,
-    seat::{Refused, Sent},
+    seat::{Parking, Refused, Sent},
+    sync,
 };
 use crate::{Error, JournalError};
 
@@ -74,7 +75,10 @@ impl Conversation {
     /// When the turn cannot be read, or the orchestrator is shutting down.
     pub(crate) fn claim_due(self: &Arc<Self>, now: Millis) -> Result<Option<(Box<Parked>, Seated)>, Error> {
         let due = self.seat.claim_due(now).map_err(|refused| self.refusal(refused))?;
-        Ok(due.map(|(parked, inbox)| (parked, self.seated(inbox))))
+        Ok(due.map(|(parked, inbox)| {
+            self.set_timer(parked.wait, false);
+            (parked, self.seated(inbox))
+        }))
     }
 
     /// Sends a command to the driver; may take up a parked turn to do so.
@@ -86,9 +90,35 @@ impl Conversation {
         let sent = self.seat.send(Box::new(control), waiting, may_take_up);
         Ok(match sent.map_err(|refused| self.refusal(refused))? {
             Sent::Taken => Command::Sent,
-            Sent::WithTurn(parked, inbox) => Command::WithTurn(parked, self.seated(inbox)),
+            Sent::WithTurn(parked, inbox) => {
+                self.set_timer(parked.wait, false);
+                Command::WithTurn(parked, self.seated(inbox))
+            }
             Sent::NoTurn => Command::NoTurn,
         })
+    }
+
+    /// Puts a turn that waits for this into the timer index if it is parked now, and otherwise removes it. To be called after
+    /// each change: if several are made at once, the last call leaves the index as the seat is.
+    pub(super) fn set_timer(&self, wait: Wait, mut is_parked: bool) {
+        loop {
+            match wait.until() {
+                Some(until) if is_parked => self.home.timers.wake_at(until.at, self.id.clone()),
+                None if is_parked => {}
+                _ => self.home.timers.remove(wait, &self.id),
+            }
+            let was = std::mem::replace(&mut is_parked, self.seat.waits_for(wait));
+            if is_parked == was {
+                return;
+            }
+        }
+    }
+
+    /// Wakes a parked turn whose wait is not over at its end.
+    pub(crate) fn wake_later(&self, now: Millis) {
+        if let Some(wait) = self.seat.parked().filter(|wait| wait.lasts(now)) {
+            self.set_timer(wait, true);
+        }
     }
 
     /// Returns what the parked turn waits for.
@@ -139,11 +169,16 @@ impl Conversation {
 }
 
 impl Seated {
-    /// Parks the turn and leaves the seat; returns the turn if a command arrived in the meantime.
-    pub(crate) fn park(&mut self, parked: Box<Parked>) -> Result<(), Box<Parked>> {
-        self.conversation.seat.park(&self.inbox, parked)?;
-        self.left = true;
-        Ok(())
+    /// Parks the turn and leaves the seat, unless a command arrived in the meantime.
+    pub(crate) fn park(&mut self, parked: Box<Parked>) -> Parking {
+        let wait = parked.wait;
+        let parking = self.conversation.seat.park(&self.inbox, parked);
+        self.left = !matches!(parking, Parking::Commanded(_));
+        if matches!(parking, Parking::Parked) {
+            sync::moment();
+            self.conversation.set_timer(wait, true);
+        }
+        parking
     }
 
     /// Closes the conversation with the next release.

@@ -46,8 +46,8 @@ fn drive(mut parked: Box<Parked>, mut seated: Seated) -> usize {
             }
         }
         match seated.park(parked) {
-            Ok(()) => return 0,
-            Err(back) => parked = back,
+            Parking::Parked | Parking::Lost => return 0,
+            Parking::Commanded(back) => parked = back,
         }
     }
 }
@@ -67,6 +67,7 @@ fn of_twenty_thousand_stops_that_meet_a_wake_up_none_is_lost() {
     let (mut stopped, mut seals) = (0, 0);
     for _ in 0..COLLISIONS / BATCH {
         let conversations: Vec<_> = (0..BATCH).map(|_| parked()).collect();
+        conversations.iter().for_each(|conversation| conversation.wake_later(Millis(50)));
         let turnstile = Turnstile { threads: 3, arrived: AtomicUsize::new(0) };
         let each = |act: &(dyn Fn(&Arc<Conversation>) -> (bool, usize) + Sync)| {
             let (mut taken, mut seals) = (0, 0);
@@ -92,6 +93,7 @@ fn of_twenty_thousand_stops_that_meet_a_wake_up_none_is_lost() {
         stopped += told[0].0;
         seals += told.iter().map(|(_, seals)| seals).sum::<usize>();
         assert!(conversations.iter().all(|conversation| conversation.seat.vacancy().is_some()));
+        assert!(conversations.iter().all(|conversation| conversation.home.timers.len() == 0));
     }
     assert_eq!((stopped, seals), (COLLISIONS, COLLISIONS));
 }

@@ -57,7 +57,7 @@ impl Pass {
             event => {
                 if let Some(gates) = &self.gates {
                     for (at, id) in gates.answered(&self.target, self.asked_at, self.quota, now) {
-                        self.timers.wake_at(at, id);
+                        self.timers.look_at(at, id);
                     }
                 }
                 if let Some((health, target)) = &self.health {

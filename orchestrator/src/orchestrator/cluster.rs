@@ -208,7 +208,7 @@ async fn hear(parts: Parts, mut notices: BoxStream<'static, Bytes>) {
         let now = ports.clock.now();
         ports.health.hear(&notice, target, now);
         for (at, id) in ports.gates.hear(notice, now) {
-            ports.timers.wake_at(at, id);
+            ports.timers.look_at(at, id);
         }
     }
 }

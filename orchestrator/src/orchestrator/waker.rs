@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use async_trait::async_trait;
-use everturn_kernel::{Input, Wait};
+use everturn_kernel::Input;
 use everturn_wire::ConversationId;
 
 use super::elsewhere::try_adopt;
@@ -61,9 +61,9 @@ impl Wakes for Waker {
         });
         match found {
             Ok(conversation) => {
-                // Too early: the journal failed when the turn was resumed, and its wait continues.
-                let wait = conversation.parked().filter(|wait| wait.lasts(ports.clock.now()));
-                wait.and_then(Wait::due_at).map_or(Woken::Done, Woken::Early)
+                // Too early: the journal failed when the turn was resumed, or it was only looked at.
+                conversation.wake_later(ports.clock.now());
+                Woken::Done
             }
             Err(error @ Error::Journal(_)) => {
                 tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");

@@ -67,7 +67,6 @@ pub(crate) fn may_continue(ports: &Ports, conversation: &Conversation) -> Result
 }
 
 fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
-    ports.timers.remove(parked.wait, &seated.conversation.id);
     let ports = ports.clone();
     tokio::spawn(async move {
         let mut seated = seated;

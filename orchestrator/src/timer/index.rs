@@ -1,7 +1,7 @@
 //! The index of parked turns.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -12,9 +12,20 @@ use everturn_wire::ConversationId;
 use super::AT_ONCE;
 use crate::telemetry::GaugeGuard;
 
-/// Conversations whose turn is parked, by wake-up time, earliest first.
+/// When to wake conversations.
 #[derive(Default)]
-pub(super) struct Index(Mutex<BTreeMap<(Millis, ConversationId), Parked>>);
+pub(super) struct Index(Mutex<Entries>);
+
+#[derive(Default)]
+struct Entries {
+    /// Those whose turn is parked, by the time at which its wait ends, earliest first.
+    parked: BTreeMap<Place, Parked>,
+    /// Those to look at before, which are not counted: a second index by conversation, to move their places, would cost
+    /// memory for every parked turn.
+    hints: BTreeSet<Place>,
+}
+
+type Place = (Millis, ConversationId);
 
 /// Counts a parked turn as active and waiting.
 struct Parked {
@@ -23,47 +34,55 @@ struct Parked {
 }
 
 impl Index {
-    /// Adds a conversation. Returns whether it is the earliest now.
+    /// Adds a conversation, once for each time. Returns whether it is the earliest now.
     pub(super) fn insert(&self, at: Millis, id: ConversationId) -> bool {
-        let mut parked = self.lock();
-        let is_first = parked.first_key_value().is_none_or(|((first, _), _)| at < *first);
-        parked.insert(
-            (at, id),
-            Parked { _active: GaugeGuard::active_turn(), _waiting: GaugeGuard::waiting_turn() },
-        );
+        self.add(at, |entries| {
+            let parked =
+                || Parked { _active: GaugeGuard::active_turn(), _waiting: GaugeGuard::waiting_turn() };
+            entries.parked.entry((at, id)).or_insert_with(parked);
+        })
+    }
+
+    /// Adds a conversation to look at. Returns whether it is the earliest now.
+    pub(super) fn hint(&self, at: Millis, id: ConversationId) -> bool {
+        self.add(at, |entries| _ = entries.hints.insert((at, id)))
+    }
+
+    fn add(&self, at: Millis, add: impl FnOnce(&mut Entries)) -> bool {
+        let mut entries = self.lock();
+        let is_first = entries.first().is_none_or(|(first, _)| at < *first);
+        add(&mut entries);
         is_first
     }
 
     /// Adds many conversations, none of which may be in the index; fastest if they are sorted. Returns whether one of
     /// them is the earliest now.
-    pub(super) fn extend(&self, all: Vec<(Millis, ConversationId)>) -> bool {
+    pub(super) fn extend(&self, all: Vec<Place>) -> bool {
         let guards = GaugeGuard::parked_turns(all.len());
         let guarded =
             all.into_iter().zip(guards).map(|(at, (_active, _waiting))| (at, Parked { _active, _waiting }));
         // Bulk building is several times faster than inserting one by one.
         let mut new: BTreeMap<_, _> = guarded.collect();
-        let mut parked = self.lock();
-        let first = |parked: &BTreeMap<(Millis, ConversationId), Parked>| {
-            parked.first_key_value().map_or(Millis(u64::MAX), |((first, _), _)| *first)
-        };
-        let is_first = first(&new) < first(&parked);
-        if parked.is_empty() {
-            *parked = new;
-        } else {
-            parked.append(&mut new);
-        }
-        is_first
+        let Some(first) = new.first_key_value().map(|((first, _), _)| *first) else { return false };
+        self.add(first, |Entries { parked, .. }| {
+            if parked.is_empty() {
+                *parked = new;
+            } else {
+                parked.append(&mut new);
+            }
+        })
     }
 
+    /// The number of parked turns.
     pub(super) fn len(&self) -> usize {
-        self.lock().len()
+        self.lock().parked.len()
     }
 
     pub(super) fn remove(&self, wait: Wait, id: &ConversationId) {
         let places = [Some(AT_ONCE), wait.due_at()];
-        let mut parked = self.lock();
+        let mut entries = self.lock();
         for at in places.into_iter().flatten() {
-            parked.remove(&(at, id.clone()));
+            entries.parked.remove(&(at, id.clone()));
         }
     }
 
@@ -73,7 +92,7 @@ impl Index {
         if ids.is_empty() {
             return wakes;
         }
-        for (at, id) in self.lock().keys().filter(|(at, _)| *at > AT_ONCE) {
+        for (at, id) in self.lock().parked.keys().filter(|(at, _)| *at > AT_ONCE) {
             if ids.remove(id) {
                 wakes.push((id.clone(), *at));
             }
@@ -84,17 +103,34 @@ impl Index {
         wakes
     }
 
-    /// Removes and returns the first conversation if it is due; otherwise returns the time left until then.
-    pub(super) fn due(&self, now: Millis) -> Result<ConversationId, Option<Duration>> {
-        let mut parked = self.lock();
-        match parked.first_entry() {
-            Some(first) if first.key().0 <= now => Ok(first.remove_entry().0.1),
-            Some(first) => Err(Some(Duration::from_millis(first.key().0.since(now)))),
-            None => Err(None),
+    /// Removes and returns the first conversation if it is due, and whether it was only a hint; otherwise returns the time
+    /// left until then.
+    pub(super) fn due(&self, now: Millis) -> Result<(ConversationId, bool), Option<Duration>> {
+        let mut entries = self.lock();
+        let Some((at, _)) = entries.first() else { return Err(None) };
+        match at.since(now) {
+            0 => entries.pop().ok_or(None),
+            left => Err(Some(Duration::from_millis(left))),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(Millis, ConversationId), Parked>> {
+    fn lock(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entries {
+    fn first(&self) -> Option<&Place> {
+        let parked = self.parked.first_key_value().map(|(place, _)| place);
+        parked.into_iter().chain(self.hints.first()).min()
+    }
+
+    /// Removes the first one. The second value says whether it is a hint.
+    fn pop(&mut self) -> Option<(ConversationId, bool)> {
+        let parked = self.parked.first_key_value().map(|(place, _)| place);
+        let is_hint = self.hints.first().is_some_and(|hint| parked.is_none_or(|parked| hint < parked));
+        let place =
+            if is_hint { self.hints.pop_first() } else { self.parked.pop_first().map(|(place, _)| place) };
+        place.map(|(_, id)| (id, is_hint))
     }
 }

@@ -107,6 +107,35 @@ async fn a_limit_found_at_one_node_is_heeded_at_all_and_one_turn_of_all_asks_aga
 }
 
 #[tokio::test(start_paused = true)]
+async fn turns_that_wait_are_counted_once_as_a_limit_ends_early() {
+    let nodes = Nodes::new();
+    // It ends after ten minutes according to the provider, and sooner in fact.
+    let mut provider = Limited::new(600_000, true);
+    let (a, b) = (nodes.limited("a", &provider).await, nodes.limited("b", &provider).await);
+    let mut watchers = start(&a, 0..1).await;
+    watchers[0].until("provider-retry").await;
+    watchers.extend(start(&a, 1..9).await);
+    sleep(Duration::from_secs(60)).await;
+    provider.ends = Instant::now();
+    let free = nodes.limited("c", &provider).await;
+    let mut early = start(&free, 0..1).await;
+    assert!(free.orchestrator.retry_now(&"c0".into()).await.unwrap());
+    early[0].until("text-delta").await;
+    let turns = async || {
+        let members = b.orchestrator.cluster().await.unwrap().nodes;
+        members.into_iter().find(|node| node.name == "a").unwrap().turns
+    };
+    // They are asked one after another.
+    let mut counted = vec![turns().await];
+    for _ in 0..10 {
+        sleep(Duration::from_secs(3)).await;
+        counted.push(turns().await);
+    }
+    assert!(counted.is_sorted_by(|before, after| before >= after), "{counted:?}");
+    assert_eq!((counted[0], counted[10]), (9, 9), "{counted:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_limit_without_a_hint_is_probed_by_one_node_however_long_it_lasts() {
     let nodes = Nodes::new();
     let provider = Limited::new(20 * 60_000, false);
