@@ -6,6 +6,7 @@ mod control;
 mod follow;
 mod inbox;
 mod live;
+mod record;
 mod seat;
 mod seated;
 mod shelf;
@@ -36,6 +37,7 @@ pub(crate) use control::Control;
 use follow::Follower;
 pub(crate) use inbox::Inbox;
 pub(crate) use live::{Live, RunningTurn};
+pub(crate) use record::{Record, continues};
 pub(crate) use seat::{Parked, Parking};
 pub(crate) use seated::{Command, Seated};
 pub(crate) use shelf::Shelf;
@@ -79,13 +81,6 @@ pub(crate) struct Home {
 pub(crate) struct State {
     pub(crate) record: Record,
     pub(crate) live: Live,
-}
-
-/// The conversation as the journal has it.
-pub(crate) struct Record {
-    pub(crate) version: Version,
-    pub(crate) head: Head,
-    pub(crate) chunks: Vec<Arc<StoredChunk>>,
 }
 
 /// Why an instance of a conversation in memory was lost.
@@ -251,13 +246,6 @@ impl Conversation {
 impl Drop for Conversation {
     fn drop(&mut self) {
         self.home.shelf.remove(self);
-    }
-}
-
-impl Record {
-    fn grow(&mut self, version: Version, head: Head, chunks: Vec<Arc<StoredChunk>>) {
-        (self.version, self.head) = (version, head);
-        self.chunks.extend(chunks);
     }
 }
 

@@ -12,12 +12,15 @@ use crate::{
     NodeId,
     clock::Clock,
     cluster::LiveEvent,
-    conversation::{Conversation, Home, Loss},
+    conversation::{Conversation, Home, Loss, continues},
     error::Error,
-    journal::{Journal, Window},
+    journal::{Journal, JournalError, Window},
     retry_settings::RetryScopes,
 };
 use loading::{Alone, Loading};
+
+/// Pauses after readings of a conversation whose history was not whole, in milliseconds.
+const READ_AGAIN_MS: [u64; 5] = [10, 40, 150, 800, 2_000];
 
 /// The conversations in memory.
 pub(crate) struct Registry {
@@ -178,11 +181,24 @@ impl Registry {
         id: &ConversationId,
         adopts_from: Option<&NodeId>,
     ) -> Result<Option<Arc<Conversation>>, Error> {
-        let Some(stored) = self.journal.load(id).await? else { return Ok(None) };
-        let chunks = self.journal.chunks(id, Window::default()).await?;
-        let read = Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts_from);
-        read.retry.set(self.retry.of_conversation(id).await?);
-        Ok(Some(read))
+        for pause in READ_AGAIN_MS {
+            let Some(stored) = self.journal.load(id).await? else { return Ok(None) };
+            let mut chunks = self.journal.chunks(id, Window::default()).await?;
+            // An append in between has a head of its own, which comes with it.
+            let last = stored.head.last_seq;
+            chunks.truncate(chunks.partition_point(|chunk| chunk.seq <= last));
+            if continues(0, &chunks, last) {
+                let read =
+                    Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts_from);
+                read.retry.set(self.retry.of_conversation(id).await?);
+                return Ok(Some(read));
+            }
+            // Removed and begun again in between, or read from a server of the journal that is behind.
+            self.clock.sleep(Duration::from_millis(pause)).await;
+        }
+        let why =
+            format!("the history of conversation {id} is not whole: chunks are missing, or stored twice");
+        Err(JournalError::Storage(why).into())
     }
 
     async fn follow(&self, id: &ConversationId) -> Result<Option<BoxStream<'static, LiveEvent>>, Error> {

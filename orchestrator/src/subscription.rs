@@ -3,8 +3,16 @@
 use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
 use crate::{
-    Version, clock::Clock, conversation::Conversation, cursor::Cursor, error::Error, frame::Frame,
-    journal::Journal, registry::Registry, shutdown::Shutdown, telemetry::GaugeGuard,
+    Version,
+    clock::Clock,
+    conversation::Conversation,
+    cursor::Cursor,
+    error::Error,
+    frame::Frame,
+    journal::{Journal, JournalError},
+    registry::Registry,
+    shutdown::Shutdown,
+    telemetry::GaugeGuard,
 };
 
 /// Maximum number of events that a subscriber holds.
@@ -12,6 +20,10 @@ const TAKEN_AT_ONCE: usize = 64;
 
 /// Delay before rechecking a conversation after a journal failure.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
+
+/// Pauses after readings of a journal that lacks events which another node has published, in milliseconds. An election takes
+/// seconds.
+const READ_AGAIN_MS: [u64; 6] = [10, 40, 150, 800, 3_000, 6_000];
 
 /// One subscriber's position in a conversation's event stream. It never slows down a running turn: it reads at its own
 /// pace, from the live tail or, when further behind, from the journal.
@@ -102,19 +114,22 @@ impl Subscription {
             // Check both before reading events: none arrive after shutdown, or once the conversation is lost.
             let is_down = self.source.shutdown.is_down();
             let lost = self.conversation.is_lost();
-            let (live, start, end) = {
-                let log = &mut self.conversation.state().live.log;
-                (log.ready(self.next, TAKEN_AT_ONCE), log.start(), log.end())
+            let (live, start, end, journaled, version) = {
+                let state = &mut *self.conversation.state();
+                let (live, log) = (state.live.journaled, &mut state.live.log);
+                (log.ready(self.next, TAKEN_AT_ONCE), log.start(), log.end(), live, state.record.version)
             };
             let frames = match live {
                 Some(frames) => frames,
                 None if self.catch_up().await? => continue,
+                // Boxed, as it is rare: each subscriber holds this future.
+                None if self.next < journaled && Box::pin(self.read_again(version)).await? => continue,
                 None if start < end => {
-                    // Nothing before the live tail is stored.
+                    // What is before the live tail was never saved, or was dropped.
                     self.next = start;
                     continue;
                 }
-                // Neither is there a live tail: what was last appended may not be stored yet, so nothing is skipped.
+                // Neither is there a live tail: what was last appended may be stored later, so nothing is skipped.
                 None => Vec::new(),
             };
             if !frames.is_empty() {
@@ -178,6 +193,31 @@ impl Subscription {
         self.conversation = self.source.registry.get(id).await?;
         self.lost = false;
         Ok(())
+    }
+
+    /// Reads events after the cursor, which the journal did not have although they were published: a server of it may be
+    /// behind. Returns whether there are any, once it has this version of the conversation.
+    ///
+    /// # Errors
+    /// When it is still behind after a while, so that nothing is skipped.
+    async fn read_again(&mut self, version: Version) -> Result<bool, Error> {
+        let source = self.source.clone();
+        for pause in READ_AGAIN_MS {
+            let stored = source.journal.load(&self.conversation.id).await?;
+            let is_current = stored.is_none_or(|stored| stored.version >= version);
+            if self.catch_up().await? {
+                return Ok(true);
+            }
+            if is_current {
+                return Ok(false);
+            }
+            tokio::select! {
+                () = source.clock.sleep(Duration::from_millis(pause)) => {}
+                () = source.shutdown.down() => return Err(Error::ShuttingDown),
+            }
+        }
+        let id = &self.conversation.id;
+        Err(JournalError::Storage(format!("it lacks events of conversation {id} that were published")).into())
     }
 
     /// Reads events after the cursor from the journal. Returns whether there are any.

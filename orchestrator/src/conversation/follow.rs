@@ -12,7 +12,7 @@ use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
 use tokio::task::AbortHandle;
 
-use super::{Control, Conversation, Loss, from_record, seat::Follows};
+use super::{Control, Conversation, Loss, continues, from_record, seat::Follows};
 use crate::{
     Commit, Cursor, Frame, Journal, NodeId, Stored, StoredEvent, TurnRecord, Version, Window,
     clock::Clock,
@@ -117,19 +117,29 @@ impl Conversation {
         let chunks = journal.chunks(&self.id, Window { since_seq: Some(since), ..Window::default() }).await?;
         let Stored { version, head, turn, owner } = stored;
         let mut state = self.state();
-        let is_newer = version > state.record.version;
-        if !is_newer || !self.seat.follow(owner.filter(|_| turn.is_some())) {
+        if version <= state.record.version {
+            return Ok(());
+        }
+        // Appends may have been followed, and others made, while these were read.
+        let known = state.record.head.last_seq;
+        let is_new = |chunk: &Arc<StoredChunk>| (known + 1..=head.last_seq).contains(&chunk.seq);
+        let chunks: Vec<_> = chunks.into_iter().filter(is_new).collect();
+        // Removed and begun again meanwhile, or read from a server that is behind.
+        let is_other =
+            state.record.version > Version::default() && head.created_at != state.record.head.created_at;
+        if is_other || !continues(known, &chunks, head.last_seq) {
+            drop(state);
+            self.lose(Loss::Moved);
+            return Ok(());
+        }
+        if !self.seat.follow(owner.filter(|_| turn.is_some())) {
             return Ok(());
         }
         // Subscribers read what is in between from the journal.
         state.live.log = EventLog::new(head.end);
         (state.live.journaled, state.live.measured) = (head.end, None);
         state.live.show(turn);
-        // Appends may have been followed while these were read.
-        let known = state.record.head.last_seq;
-        let is_new = |chunk: &Arc<StoredChunk>| (known + 1..=head.last_seq).contains(&chunk.seq);
-        let chunks = chunks.into_iter().filter(is_new).collect();
-        state.record.grow(version, head, chunks);
+        let _continues = state.record.grow(version, head, chunks);
         drop(state);
         self.grew.notify_waiters();
         Ok(())
@@ -157,6 +167,11 @@ impl Conversation {
             Follows::No => return Followed::Done,
         }
         let Commit { head, turn, chunks, events, next_events, .. } = *commit;
+        if !continues(state.record.head.last_seq, &chunks, head.last_seq) {
+            drop(state);
+            self.lose(Loss::Moved);
+            return Followed::Done;
+        }
         if !self.seat.follow(Some(owner).filter(|_| turn.is_some())) {
             return Followed::Done;
         }
@@ -167,7 +182,7 @@ impl Conversation {
         live.journaled = live.log.end();
         live.log.trim();
         live.show(turn.map(|turn| *turn));
-        state.record.grow(version, head, chunks);
+        let _continues = state.record.grow(version, head, chunks);
         drop(state);
         self.grew.notify_waiters();
         Followed::Done

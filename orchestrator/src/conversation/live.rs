@@ -113,7 +113,9 @@ impl Conversation {
         let told = self.to_observe(&batch);
         let mut state = self.state();
         state.live.measure(turn, &batch.chunks);
-        state.record.grow(version, batch.head, batch.chunks);
+        // They were numbered after this record.
+        let is_whole = state.record.grow(version, batch.head, batch.chunks);
+        debug_assert!(is_whole, "a session's own append continues its record");
         let live = &mut state.live;
         live.push(batch.frames);
         let running = next.or_else(|| turn.outcome().is_none().then_some(turn));
@@ -152,7 +154,8 @@ impl Conversation {
     pub(crate) fn publish_idle(&self, batch: Batch, version: Version) {
         let told = self.to_observe(&batch);
         let mut state = self.state();
-        state.record.grow(version, batch.head, batch.chunks);
+        let is_whole = state.record.grow(version, batch.head, batch.chunks);
+        debug_assert!(is_whole, "an own append continues the record");
         state.live.push(batch.frames);
         drop(state);
         self.home.observers.published(&told);

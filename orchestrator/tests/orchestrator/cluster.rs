@@ -1,5 +1,6 @@
 //! Several nodes that share a journal.
 
+mod behind;
 mod capable;
 mod frozen;
 mod late;
