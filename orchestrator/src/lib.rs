@@ -54,7 +54,7 @@ pub use cluster::{
     Membership, SendError, Streamed,
 };
 pub use compaction::{CompactionRequest, Compactor};
-pub use cursor::{Cursor, InvalidCursor};
+pub use cursor::{Cursor, InvalidCursor, SubscribeFrom};
 pub use error::{Error, Fault};
 pub use frame::Frame;
 pub use journal::{

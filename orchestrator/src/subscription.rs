@@ -77,7 +77,7 @@ impl Subscription {
     /// Moves to another cursor. A cursor beyond the end counts as the end.
     #[must_use]
     pub fn after(self, cursor: Cursor) -> Self {
-        let next = self.conversation.place_of(cursor);
+        let next = self.conversation.place_of(cursor.into());
         Self { next, compared: None, taken: VecDeque::new(), has_shown: true, ..self }
     }
 

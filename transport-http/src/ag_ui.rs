@@ -13,7 +13,7 @@ use everturn_dialect::{
     ag_ui::{Head, Kept, Run, RunRequest, history, queued},
     conversation_of,
 };
-use everturn_orchestrator::{Cursor, Error, RetryTurn, StartTurn, Started, Take, Window};
+use everturn_orchestrator::{Error, RetryTurn, StartTurn, Started, SubscribeFrom, Take, Window};
 use everturn_wire::{Chunk, ConversationId, Role, Stopped};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -154,7 +154,7 @@ impl Call<'_> {
     async fn resume(self, asked: RunRequest) -> Result<Response, Error> {
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
         // Subscribe before answering, so that nothing that follows is missed.
-        let events = orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await?;
+        let events = orchestrator.subscribe(id, SubscribeFrom::End, true).await?;
         let pending = orchestrator.approvals(id).await?.pending;
         let mut has_answered = false;
         for entry in &asked.resume {

@@ -1,7 +1,7 @@
 //! The events of a subscription, for dialects.
 
 use everturn_dialect::Event;
-use everturn_orchestrator::{Error, Frame, Orchestrator, Subscription};
+use everturn_orchestrator::{Error, Frame, Orchestrator, SubscribeFrom, Subscription};
 use everturn_wire::{AgentEvent, ConversationId, TurnId};
 use futures_util::{
     FutureExt as _, StreamExt as _,
@@ -29,7 +29,7 @@ impl Events {
         orchestrator: &Orchestrator,
         id: &ConversationId,
     ) -> Result<Option<(TurnId, Self)>, Error> {
-        let mut events = Self::of(orchestrator.subscribe(id, None, true).await?);
+        let mut events = Self::of(orchestrator.subscribe(id, SubscribeFrom::RunningTurn, true).await?);
         // After subscribing, so that the events of a turn that begins in between are not missed.
         if !orchestrator.status(id).await?.is_active {
             return Ok(None);

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 
 use super::{Control, Conversation, Loss, continues, from_record, seat::Follows};
 use crate::{
-    Commit, Cursor, Frame, Journal, NodeId, Stored, StoredEvent, TurnRecord, Version, Window,
+    Commit, Cursor, Frame, Journal, NodeId, Stored, StoredEvent, SubscribeFrom, TurnRecord, Version, Window,
     clock::Clock,
     cluster::{Appended, LiveEvent, Reply, Request, Streamed},
     log::EventLog,
@@ -106,10 +106,17 @@ impl Conversation {
         let _ = self.seat.send(Box::new(Control::from(Input::Checkpoint)), 0, false);
     }
 
-    /// Returns where a subscription with this cursor begins. A cursor beyond the end counts as the end, unless the journal
-    /// is shared: then it may come from a node that has published more.
-    pub(crate) fn place_of(&self, cursor: Cursor) -> Cursor {
-        if self.home.peers.is_some() { cursor } else { cursor.min(self.state().live.log.end()) }
+    /// Returns where a subscription begins. A cursor beyond the end counts as the end, unless the journal is shared: then it
+    /// may come from a node that has published more.
+    pub(crate) fn place_of(&self, from: SubscribeFrom) -> Cursor {
+        let live = &self.state().live;
+        let end = live.log.end();
+        match from {
+            SubscribeFrom::RunningTurn => live.running.as_ref().map_or(end, |turn| turn.from),
+            SubscribeFrom::After(cursor) if self.home.peers.is_some() => cursor,
+            SubscribeFrom::After(cursor) => cursor.min(end),
+            SubscribeFrom::End => end,
+        }
     }
 
     async fn reload(&self, stored: Stored, journal: &dyn Journal) -> Result<(), crate::JournalError> {

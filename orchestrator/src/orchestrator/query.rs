@@ -13,36 +13,23 @@ use everturn_wire::{
 
 use super::Orchestrator;
 use crate::{
-    Cursor, Error, Head, ListCursor, Page, Subscription, Take, Window, attempt::Attempts, session,
-    subscription::Source,
+    Cursor, Error, Head, ListCursor, Page, SubscribeFrom, Subscription, Take, Window, attempt::Attempts,
+    conversation::Conversation, session, subscription::Source,
 };
 
 impl Orchestrator {
-    /// Subscribes to a conversation from `cursor` on. Without a cursor: from the start of the running turn, or from now if
-    /// none runs. A cursor beyond the end counts as the end.
+    /// Subscribes to a conversation: from the start of its running turn, after a cursor, or from the end. An optional cursor
+    /// says one of the first two.
     ///
     /// # Errors
-    /// When the conversation does not exist.
+    /// When the conversation does not exist, or the journal fails.
     pub async fn subscribe(
         &self,
         id: &ConversationId,
-        cursor: Option<Cursor>,
+        from: impl Into<SubscribeFrom>,
         extensions: bool,
     ) -> Result<Subscription, Error> {
-        let conversation = self.registry.get(id).await?;
-        let (running, end) = {
-            let live = &conversation.state().live;
-            (live.running.as_ref().map(|turn| turn.from), live.log.end())
-        };
-        let mut from = conversation.place_of(cursor.or(running).unwrap_or(end));
-        if from > end {
-            // Another node may have published what this one has not received. If none drives a turn, there is no more.
-            let is_behind = conversation.catch_up(&*self.ports.journal).await?;
-            // An outdated instance knows no end; the subscription continues with the next one.
-            if !is_behind && conversation.elsewhere().is_none() && !conversation.is_lost() {
-                from = from.min(conversation.state().live.log.end());
-            }
-        }
+        let (conversation, from) = self.place(id, from.into()).await?;
         let source = Source {
             registry: self.registry.clone(),
             journal: self.ports.journal.clone(),
@@ -51,6 +38,37 @@ impl Orchestrator {
             _alive: self.ports.clone(),
         };
         Ok(Subscription::new(conversation, source, from, extensions))
+    }
+
+    /// Returns a conversation, and where a subscription to it begins.
+    async fn place(
+        &self,
+        id: &ConversationId,
+        from: SubscribeFrom,
+    ) -> Result<(Arc<Conversation>, Cursor), Error> {
+        let mut conversation = self.registry.get(id).await?;
+        let place = conversation.place_of(from);
+        let end = |conversation: &Conversation| conversation.state().live.log.end();
+        let is_known = match from {
+            SubscribeFrom::RunningTurn => conversation.state().live.running.is_some(),
+            SubscribeFrom::After(_) => place <= end(&conversation),
+            SubscribeFrom::End => false,
+        };
+        if is_known || self.ports.peers.is_none() {
+            return Ok((conversation, place));
+        }
+        // Another node may have published what this one has not received.
+        let is_behind = conversation.catch_up(&*self.ports.journal).await?;
+        if conversation.has_moved() {
+            // An outdated instance knows no end.
+            conversation = self.registry.get(id).await?;
+        }
+        let mut place = conversation.place_of(from);
+        // If no node drives a turn, there is no more.
+        if !is_behind && conversation.elsewhere().is_none() && !conversation.is_lost() {
+            place = place.min(end(&conversation));
+        }
+        Ok((conversation, place))
     }
 
     /// Returns a window of a conversation's history with the figures of the sealed turns in it, and, for a window of

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use everturn_dialect::ai_sdk::{Ask, ChatRequest, Chunks, Version, queued};
-use everturn_orchestrator::{Cursor, Error, RetryTurn, StartTurn, Started};
+use everturn_orchestrator::{Error, RetryTurn, StartTurn, Started, SubscribeFrom};
 use everturn_wire::{ConversationId, Image};
 use futures_util::stream::BoxStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -137,7 +137,7 @@ impl Call<'_> {
             return Ok(None);
         }
         // Subscribe before answering, so that no event is missed.
-        let events = match orchestrator.subscribe(id, Some(Cursor::from_value(u64::MAX)), true).await {
+        let events = match orchestrator.subscribe(id, SubscribeFrom::End, true).await {
             // The conversation no longer exists, so the message starts it anew.
             Err(Error::UnknownConversation { .. }) if asked.ask != Ask::Continue => return Ok(None),
             events => events?,

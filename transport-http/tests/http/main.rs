@@ -15,6 +15,7 @@ mod export;
 mod guard;
 mod history;
 mod limit;
+mod nodes;
 mod openai;
 mod refusal;
 mod report;

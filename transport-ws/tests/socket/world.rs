@@ -46,6 +46,23 @@ impl World {
         build: impl FnOnce(Builder) -> Builder,
         app: impl FnOnce(Orchestrator, SocketAddr) -> Router,
     ) -> Self {
+        let (builder, clock, calls) = Self::builder();
+        Self::of(build(builder).build(), clock, calls, app).await
+    }
+
+    /// Serves a node of a cluster, which the test configures.
+    #[allow(dead_code, reason = "not every transport asks")]
+    pub(crate) async fn serve_node(
+        build: impl FnOnce(Builder) -> Builder,
+        app: impl FnOnce(Orchestrator, SocketAddr) -> Router,
+    ) -> Self {
+        let (builder, clock, calls) = Self::builder();
+        let orchestrator = build(builder).build();
+        orchestrator.resume().await.unwrap();
+        Self::of(orchestrator, clock, calls, app).await
+    }
+
+    fn builder() -> (Builder, Arc<HandClock>, UnboundedReceiver<Call>) {
         let (puppet, calls) = Puppet::new();
         let clock = Arc::new(HandClock::default());
         let model = Arc::new(puppet);
@@ -53,7 +70,15 @@ impl World {
             .model("test", "small", model.clone())
             .model("test", "large", model)
             .clock(clock.clone());
-        let orchestrator = build(builder).build();
+        (builder, clock, calls)
+    }
+
+    async fn of(
+        orchestrator: Orchestrator,
+        clock: Arc<HandClock>,
+        calls: UnboundedReceiver<Call>,
+        app: impl FnOnce(Orchestrator, SocketAddr) -> Router,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let app = app(orchestrator, address);
