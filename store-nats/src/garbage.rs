@@ -8,7 +8,7 @@ use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
 use tokio::time;
 
-use crate::{error::failed, journal::NatsJournal};
+use crate::{error::failed, journal::NatsJournal, leader::has_passed};
 
 /// Header of a part: the version that its append must follow.
 pub(crate) const AFTER: &str = "Ev-After";
@@ -66,11 +66,11 @@ async fn parts(journal: &NatsJournal, age: Duration) -> Result<(BTreeMap<Large, 
     let cannot = |error: &dyn std::error::Error| failed(&leader.place, &error.to_string());
     let consumer = leader.stream.create_consumer(config).await.map_err(|error| cannot(&error))?;
     let mut messages = consumer.messages().await.map_err(|error| cannot(&error))?;
-    let now = std::time::SystemTime::now();
+    let now = leader.time().await?;
     // A sweep that ends early is continued by the next.
     while let Ok(Some(Ok(message))) = time::timeout(leader.answer_within, messages.next()).await {
         let Ok(info) = message.info() else { break };
-        if now.duration_since(info.published.into()).is_ok_and(|passed| passed < age) {
+        if !has_passed(age, info.published.into(), now) {
             break;
         }
         judged = info.stream_sequence;

@@ -7,6 +7,7 @@ use std::{
 
 use async_nats::{
     Client, HeaderMap, Request, RequestErrorKind,
+    datetime::parse_rfc3339,
     jetstream::{
         self,
         message::StreamMessage,
@@ -94,6 +95,13 @@ struct ReplyError {
 #[derive(Deserialize)]
 struct Purged {
     error: Option<ReplyError>,
+}
+
+#[derive(Deserialize)]
+struct Time {
+    error: Option<ReplyError>,
+    #[serde(default)]
+    ts: String,
 }
 
 impl Leader {
@@ -251,6 +259,25 @@ impl Leader {
         Ok(stored.map(|stored| stored.0))
     }
 
+    /// Returns the time by the clock of the server, which stamps messages. This process may have another one.
+    pub(crate) async fn time(&self) -> Result<SystemTime, JournalError> {
+        let api = format!("STREAM.INFO.{}", self.names.stream());
+        let mut patience = self.patience();
+        loop {
+            let what = match self.context.request::<_, _, Time>(api.clone(), &json!({})).await {
+                Ok(Time { error: Some(error), .. }) => error.description,
+                Ok(Time { ts, .. }) => match parse_rfc3339(&ts) {
+                    Ok(time) => return Ok(time.into()),
+                    Err(error) => format!("it does not say its time: {error}"),
+                },
+                Err(error) => error.to_string(),
+            };
+            if !patience.pause().await {
+                return Err(failed(&self.place, &what));
+            }
+        }
+    }
+
     /// Deletes a message, if that succeeds at once.
     pub(crate) async fn delete(&self, sequence: u64) {
         let _ = self.stream.delete_message(sequence).await;
@@ -297,6 +324,12 @@ impl Leader {
             }
         }
     }
+}
+
+/// Whether this much time has passed since a message was stored, at `now` by the clock of the server. It has not if the clock
+/// was set back.
+pub(crate) fn has_passed(age: Duration, stored: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(stored).is_ok_and(|passed| passed >= age)
 }
 
 /// How long a failing operation is repeated, with longer and longer pauses.

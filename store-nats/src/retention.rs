@@ -1,6 +1,6 @@
 //! Dropping the events of old turns. Why no reader notices, except that they are gone: [`crate::base`].
 
-use std::{sync::PoisonError, time::SystemTime};
+use std::sync::PoisonError;
 
 use everturn_orchestrator::{JournalError, Retention};
 use everturn_wire::ConversationId;
@@ -11,6 +11,7 @@ use crate::{
     error::damaged,
     journal::NatsJournal,
     label::Last,
+    leader::has_passed,
     marks::Mark,
     view::View,
     walk::Walk,
@@ -196,7 +197,7 @@ impl NatsJournal {
         }
         let names = self.leader.names();
         if let Some(stored) = self.leader.stored_at(floor.at.version).await?
-            && SystemTime::now().duration_since(stored).is_ok_and(|passed| passed < self.settled_after)
+            && !has_passed(self.settled_after, stored, self.leader.time().await?)
         {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "some tests print figures")]
 
 mod base;
+mod clock;
 mod cluster;
 mod conformance;
 mod history;
