@@ -146,6 +146,7 @@ impl OpenCall {
     pub(crate) fn review_completed_event(
         &self,
         step_id: &StepId,
+        now: Millis,
         verdict: Verdict,
         review: Review,
         assessment: &Assessment,
@@ -156,6 +157,7 @@ impl OpenCall {
             tool_call_id: self.call.id.clone(),
             verdict,
             attempt_count: review.attempts(),
+            duration_ms: Some(now.since(review.since)),
             risk_level,
             user_authorization,
             rationale,
@@ -163,7 +165,7 @@ impl OpenCall {
     }
 
     /// Returns the event that ends the call's check when its turn ends.
-    pub(crate) fn check_cancelled(&self, step_id: &StepId) -> Option<EventBody> {
+    pub(crate) fn check_cancelled(&self, step_id: &StepId, now: Millis) -> Option<EventBody> {
         match self.state {
             CallState::Asking(_) => {
                 let cancelled = Decision::new(Decider::Person, Verdict::Cancelled);
@@ -171,7 +173,7 @@ impl OpenCall {
             }
             CallState::Reviewing(review) => {
                 let none = Assessment::default();
-                Some(self.review_completed_event(step_id, Verdict::Cancelled, review, &none))
+                Some(self.review_completed_event(step_id, now, Verdict::Cancelled, review, &none))
             }
             CallState::Pending | CallState::Running { .. } | CallState::Done(_) => None,
         }

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 
 use everturn_wire::{Failure, Image, OutputStream, QueuedMessage};
 
-use crate::{Answer, Op, ReviewAnswer, StreamEvent};
+use crate::{Answer, Op, ReviewAnswer, ReviewerSwitch, StreamEvent};
 
 /// A fact. An input that does not apply, or no longer applies, changes nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,8 @@ pub enum Input {
         /// The reviewer's answer.
         answer: Box<ReviewAnswer>,
     },
+    /// During an attempt of a review, the reviewer moved to another target. Published, nothing else.
+    ReviewerSwitched(Box<ReviewerSwitch>),
     /// The moment named by [`Want::Tools`](crate::Want::Tools) or [`Want::Person`](crate::Want::Person) has come. An
     /// early input changes nothing.
     Due {

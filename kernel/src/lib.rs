@@ -59,7 +59,7 @@ pub use provider::{
 };
 pub use report::{FINAL_REPORT, ReportRule};
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
-pub use review::{Assessment, ReviewAnswer, ReviewAttempt};
+pub use review::{Assessment, ReviewAnswer, ReviewAttempt, ReviewerSwitch};
 pub use route::Target;
 pub use settings::{AfterContent, Budget, Compaction, Settings};
 pub use snapshot::{RestoreError, Snapshot};

@@ -5,7 +5,10 @@ use core::time::Duration;
 
 use everturn_wire::{Category, Failure, Verdict};
 
-use crate::{Jitter, Millis, millis::wait_ms};
+use crate::{
+    Jitter, Millis,
+    millis::{LONGEST_WAIT_MS, wait_ms},
+};
 
 /// Maximum number of attempts of a review.
 const MAX_ATTEMPTS: u32 = 3;
@@ -33,8 +36,11 @@ pub enum ReviewAnswer {
     Assessed(Assessment),
     /// The answer is not an assessment, for this reason. Tried again.
     Unreadable(String),
-    /// The reviewer could not be reached, or gave no answer. Tried again if the category is transient.
+    /// The reviewer could not be reached, or gave no answer. Tried again if that may pass, no earlier than its hint.
     Failed(Failure),
+    /// The reviewer was not called, because its target is known to refuse calls for now. Tried again when the hint
+    /// expires, which uses up no attempt.
+    Held(Failure),
 }
 
 /// A reviewer's decision.
@@ -48,6 +54,21 @@ pub struct Assessment {
     pub user_authorization: Option<String>,
     /// The reason. The model receives the reason for a denial.
     pub rationale: Option<String>,
+}
+
+/// A reviewer's move from one target to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReviewerSwitch {
+    /// The step that made the reviewed call.
+    pub step: u32,
+    /// The id of the call.
+    pub call_id: String,
+    /// The target that failed, as `provider/model`.
+    pub from: String,
+    /// The new target, as `provider/model`.
+    pub to: String,
+    /// The reason, for people.
+    pub reason: String,
 }
 
 /// A review in progress.
@@ -91,12 +112,28 @@ impl Review {
         self.next_at.is_none().then_some(ReviewAttempt { number: attempt, deadline })
     }
 
-    /// Returns the review with its next attempt scheduled; `None` if none is left. `key` identifies the call.
-    pub(crate) fn after_failure(self, now: Millis, key: u64) -> Option<Self> {
+    /// Returns the review with its next attempt scheduled; `None` if none is left, or if the hint expires only after the
+    /// deadline. `key` identifies the call.
+    pub(crate) fn after_failure(self, now: Millis, key: u64, hint_ms: Option<u64>) -> Option<Self> {
         let wait = Duration::from_millis(FIRST_WAIT_MS << self.attempt.min(MAX_ATTEMPTS));
-        let wait = Jitter::new(JITTER, key, self.attempt).spread(wait);
+        let wait = wait_ms(Jitter::new(JITTER, key, self.attempt).spread(wait));
         let attempt = self.attempt + 1;
-        (attempt < MAX_ATTEMPTS).then(|| Self { attempt, next_at: Some(now.plus(wait_ms(wait))), ..self })
+        let next = Self { attempt, ..self }.waiting(now, wait.max(hint_ms.unwrap_or(0)));
+        (attempt < MAX_ATTEMPTS && (hint_ms.is_none() || next.is_in_time())).then_some(next)
+    }
+
+    /// Returns the review with its current attempt put off for this long, and at least for the first wait.
+    pub(crate) fn put_off(self, now: Millis, wait_ms: u64) -> Self {
+        self.waiting(now, wait_ms.max(FIRST_WAIT_MS))
+    }
+
+    fn waiting(self, now: Millis, wait_ms: u64) -> Self {
+        Self { next_at: Some(now.plus(wait_ms.min(LONGEST_WAIT_MS))), ..self }
+    }
+
+    /// Whether the next attempt begins before the deadline.
+    pub(crate) fn is_in_time(&self) -> bool {
+        self.next_at.is_none_or(|next| next < self.deadline)
     }
 
     /// Shortens waits after a restart if the clock was set back, so that they are no longer than decided.
@@ -108,16 +145,21 @@ impl Review {
     }
 }
 
-/// Whether another attempt may succeed. Decided by category, never by message text.
+/// Whether another attempt may succeed. Decided by category, never by message text. A limit passes only when its hint
+/// expires: asking again within a second would be refused again.
 pub(crate) fn is_transient(failure: &Failure) -> bool {
-    use Category::{InvalidResponse, Network, Overloaded, RateLimited, ServerError};
-    matches!(failure.category, RateLimited | Overloaded | ServerError | Network | InvalidResponse)
+    use Category::{InvalidResponse, Network, Overloaded, QuotaExhausted, RateLimited, ServerError, Timeout};
+    match failure.category {
+        RateLimited | QuotaExhausted => failure.hint_ms.is_some(),
+        Overloaded | ServerError | Network | Timeout | InvalidResponse => true,
+        _ => false,
+    }
 }
 
-/// Returns the public verdict for a review that ends with this failure.
+/// Returns the public verdict for a review that ends with this failure. It does not time out: only its deadline does
+/// that.
 pub(crate) fn verdict(failure: &Failure) -> Verdict {
     match failure.category {
-        Category::Timeout => Verdict::TimedOut,
         Category::Cancelled => Verdict::Cancelled,
         _ => Verdict::Failed,
     }
@@ -174,14 +216,27 @@ mod tests {
         let review = Review::new(Millis(1_000), 90_000);
         let mut seen = [(u64::MAX, 0); 2];
         for key in 0..2_000 {
-            let second = review.after_failure(Millis(2_000), key).unwrap();
-            let third = second.after_failure(Millis(2_000), key).unwrap();
-            assert_eq!(third.after_failure(Millis(2_000), key), None, "three attempts are all");
+            let second = review.after_failure(Millis(2_000), key, None).unwrap();
+            let third = second.after_failure(Millis(2_000), key, Some(1)).unwrap();
+            assert_eq!(third.after_failure(Millis(2_000), key, None), None, "three attempts are all");
             for (seen, review) in seen.iter_mut().zip([second, third]) {
                 let wait = review.next_at.unwrap().since(Millis(2_000));
                 *seen = (seen.0.min(wait), seen.1.max(wait));
             }
         }
         assert_eq!(seen, [(181, 220), (361, 440)], "the whole range is used");
+    }
+
+    #[test]
+    fn a_hint_is_waited_for_if_it_expires_before_the_deadline() {
+        let review = Review::new(Millis(1_000), 90_000);
+        let after =
+            |hint_ms| review.after_failure(Millis(2_000), 0, Some(hint_ms)).and_then(|next| next.next_at);
+        assert_eq!(after(88_999), Some(Millis(90_999)));
+        assert_eq!([after(89_000), after(u64::MAX)], [None, None]);
+        let held = review.put_off(Millis(2_000), 30_000);
+        assert_eq!((held.next_at, held.attempts(), held.is_in_time()), (Some(Millis(32_000)), 0, true));
+        assert!(!review.put_off(Millis(2_000), 89_000).is_in_time());
+        assert_eq!(review.put_off(Millis(2_000), 0).next_at, Some(Millis(2_200)), "never at once");
     }
 }

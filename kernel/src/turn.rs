@@ -191,6 +191,7 @@ impl Turn {
             Input::Reviewed { step, call_id, attempt, answer } => {
                 self.on_reviewed(now, (step, &call_id, attempt), *answer, schedule, fx);
             }
+            Input::ReviewerSwitched(switch) => self.on_reviewer_switched(*switch, fx),
             Input::Due { step } => self.on_due(now, step, schedule, fx),
         }
     }

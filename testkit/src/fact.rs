@@ -1,6 +1,6 @@
 //! Facts: what happened in a world.
 
-use everturn_kernel::{Input, Op};
+use everturn_kernel::{Input, Millis, Op, ReviewAnswer};
 use everturn_wire::{Chunk, EventBody, Failure, Role};
 use serde_json::Value;
 
@@ -37,6 +37,15 @@ pub enum Fact {
         id: String,
         /// The number of the attempt, from 0.
         attempt: u32,
+        /// When the review times out.
+        deadline: Millis,
+    },
+    /// An attempt of a review ended with this answer.
+    Assessed {
+        /// The id of the call.
+        id: String,
+        /// The answer.
+        answer: ReviewAnswer,
     },
     /// A running tool ended: it answered, or was dropped.
     Stopped,
@@ -63,7 +72,9 @@ impl Fact {
     /// ```
     pub fn line(&self) -> Option<String> {
         Some(match self {
-            Self::Saved | Self::Unsaved | Self::Stopped | Self::Failed(..) => return None,
+            Self::Saved | Self::Unsaved | Self::Stopped | Self::Failed(..) | Self::Assessed { .. } => {
+                return None;
+            }
             Self::Told(event) => fields(&serde_json::to_value(event).expect("an event is JSON")),
             Self::Kept(role, chunk) => {
                 format!("| {role:?} {}", fields(&serde_json::to_value(chunk).expect("a chunk is JSON")))
@@ -71,7 +82,7 @@ impl Fact {
             Self::Called(op) => format!("> call {op}"),
             Self::Slept(ms) => format!("> sleep {ms}"),
             Self::Ran { step, id, name } => format!("> run {name} {step}/{id}"),
-            Self::Reviewed { id, attempt } => format!("> review {id}.{attempt}"),
+            Self::Reviewed { id, attempt, .. } => format!("> review {id}.{attempt}"),
             Self::Heard(input) => format!("> {}", name(input)),
             Self::Restarted => "> restart".into(),
         })

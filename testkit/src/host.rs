@@ -231,10 +231,12 @@ impl Host for ScriptedHost {
         call: &ToolCall,
         attempt: ReviewAttempt,
     ) -> BoxFuture<'static, ReviewAnswer> {
-        self.note(Fact::Reviewed { id: call.id.clone(), attempt: attempt.number });
+        let (id, deadline) = (call.id.clone(), attempt.deadline);
+        self.note(Fact::Reviewed { id, attempt: attempt.number, deadline });
         let answers = &self.script.reviewer;
         let answer = answers.get(attempt.number as usize).or(answers.last()).cloned();
-        let (clock, crash) = (self.clock.clone(), self.crash.clone());
+        let (clock, crash, log, id) =
+            (self.clock.clone(), self.crash.clone(), self.log.clone(), call.id.clone());
         async move {
             if crash.is_now() {
                 clock.stop();
@@ -242,6 +244,7 @@ impl Host for ScriptedHost {
             }
             let Some((after_ms, answer)) = answer else { return pending().await };
             clock.sleep(after_ms).await;
+            log.note(clock.now(), Fact::Assessed { id, answer: answer.clone() });
             answer
         }
         .boxed()

@@ -12,18 +12,20 @@ macro_rules! ensure {
 mod approval;
 mod chain;
 mod history;
+mod review;
 mod screen;
 mod tool;
 
 use std::{error, fmt, mem};
 
 use everturn_kernel::{AfterContent, Check, Effect, Input, Millis, Op, Settings};
-use everturn_wire::{DoneReason, EventBody, ForcedBy};
+use everturn_wire::{DoneReason, EventBody, ForcedBy, TargetRole};
 
 use crate::Fact;
 use approval::Approvals;
 use chain::Chain;
 use history::History;
+use review::Reviews;
 use screen::Screen;
 use tool::Tools;
 
@@ -60,6 +62,8 @@ impl error::Error for Violation {}
 /// - A tool starts after a save and after the end of the stream (unless tools are eager), and at most once per call
 ///   (unless it is idempotent and a crash came between). No more tools run at once than the settings allow.
 /// - A call that must be checked starts only after it was allowed. Each request for approval and each review ends once.
+/// - A review has at most three attempts, within its deadline. Each waits for the hint of the one before, and at least 200
+///   or 400 ms (less a tenth); a limit without a hint is not asked again.
 ///
 /// [`World::check`](crate::World::check) applies it to everything that happened. To check a turn that you drive
 /// yourself, pass it each [`Fact`] or, without a log, each [`Effect`] and each call:
@@ -104,6 +108,7 @@ pub struct Invariants {
     chain: Chain,
     tools: Tools,
     approvals: Approvals,
+    reviews: Reviews,
 }
 
 impl Invariants {
@@ -127,6 +132,7 @@ impl Invariants {
             chain: Chain::new(settings.budget),
             tools: Tools::new(settings),
             approvals: Approvals::default(),
+            reviews: Reviews::default(),
         }
     }
 
@@ -148,6 +154,7 @@ impl Invariants {
         self.now = at;
         self.tools.see(fact)?;
         self.approvals.see(fact)?;
+        self.reviews.see(at, fact)?;
         match fact {
             Fact::Told(event) => {
                 let rewinds = matches!(event, EventBody::StepRewound { .. });
@@ -177,6 +184,7 @@ impl Invariants {
             | Fact::Unsaved
             | Fact::Ran { .. }
             | Fact::Reviewed { .. }
+            | Fact::Assessed { .. }
             | Fact::Stopped
             | Fact::Heard(_) => Ok(()),
         }
@@ -255,9 +263,11 @@ impl Invariants {
                 let is_charged = budget_left_ms.is_some();
                 self.chain.scheduled(*attempt, *delay_ms, next_at.map(Millis), clamped, is_charged)?;
             }
-            EventBody::TargetSwitched { from, to, .. } => {
+            EventBody::TargetSwitched { from, to, role, .. } => {
                 ensure!(from != to, "a switch from {from} to itself");
-                self.chain.moved();
+                if *role != TargetRole::Reviewer {
+                    self.chain.moved();
+                }
             }
             EventBody::Status { retry, .. } => self.chain.asking(retry.as_deref())?,
             EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,

@@ -1401,6 +1401,8 @@ export interface ReviewCompletedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** Duration of the review with all its attempts and waits, in milliseconds. */
+  durationMs?: number;
   /** The reviewer's reason. */
   rationale?: string;
   /** The reviewer's rating of the risk, in its own words. */

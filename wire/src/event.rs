@@ -337,6 +337,9 @@ pub enum EventBody {
         verdict: Verdict,
         /// Number of calls to the reviewer.
         attempt_count: u32,
+        /// Duration of the review with all its attempts and waits, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
         /// The reviewer's rating of the risk, in its own words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         risk_level: Option<String>,

@@ -3,13 +3,14 @@
 use alloc::{boxed::Box, format, string::String};
 
 use everturn_wire::{
-    ApprovalRequest, Category, Decider, Decision, EventBody, Failure, RetryOutcome, StepId, Verdict,
+    ApprovalRequest, Category, Decider, Decision, EventBody, Failure, RetryOutcome, StepId, TargetRole,
+    Verdict,
 };
 
 use super::Turn;
 use crate::{
-    Answer, Approval, Assessment, Check, Effects, Millis, Moment, ReviewAnswer, ReviewAttempt, Schedule,
-    ToolAnswer, ToolCall, Wait,
+    Answer, Approval, Assessment, Check, Effects, Millis, Moment, ReviewAnswer, ReviewAttempt,
+    ReviewerSwitch, Schedule, ToolAnswer, ToolCall, Wait,
     call::{CallState, OpenCall},
     check::{Asking, NOT_ANSWERED, denied_by_person, denied_by_review, not_reviewed},
     jitter::key_of,
@@ -142,23 +143,54 @@ impl Turn {
         let completed = if now >= review.deadline {
             Completed::timed_out()
         } else {
-            match answer {
-                ReviewAnswer::Assessed(assessment) => Completed::decided(assessment),
-                ReviewAnswer::Failed(failure) if !review::is_transient(&failure) => {
-                    Completed::failed(review::verdict(&failure), failure.message)
+            let (next, verdict, why) = match answer {
+                ReviewAnswer::Assessed(assessment) => {
+                    return self.review_ends(now, call_id, Completed::decided(assessment), schedule, fx);
                 }
-                ReviewAnswer::Failed(Failure { message, .. }) | ReviewAnswer::Unreadable(message) => {
-                    if let Some(next) = review.after_failure(now, key) {
-                        open.state = CallState::Reviewing(next);
-                        self.revision += 1;
-                        return;
-                    }
-                    Completed::failed(Verdict::Failed, message)
+                ReviewAnswer::Unreadable(why) => (review.after_failure(now, key, None), Verdict::Failed, why),
+                ReviewAnswer::Failed(failure) => {
+                    let is_over = !review::is_transient(&failure);
+                    let next = review.after_failure(now, key, failure.hint_ms).filter(|_| !is_over);
+                    (next, review::verdict(&failure), failure.message)
                 }
+                ReviewAnswer::Held(failure) => {
+                    let held = review.put_off(now, failure.hint_ms.unwrap_or(0));
+                    // No attempt was made, also if this ends the review.
+                    open.state = CallState::Reviewing(held);
+                    (Some(held).filter(Review::is_in_time), Verdict::Failed, failure.message)
+                }
+            };
+            if let Some(next) = next {
+                open.state = CallState::Reviewing(next);
+                self.revision += 1;
+                return;
             }
+            Completed::failed(verdict, why)
         };
+        self.review_ends(now, call_id, completed, schedule, fx);
+    }
+
+    fn review_ends(
+        &mut self,
+        now: Millis,
+        call_id: &str,
+        completed: Completed,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
         self.complete_review(now, call_id, completed, fx);
         self.advance_tools(now, schedule, fx);
+    }
+
+    /// Handles a reviewer that moved to another target during an attempt.
+    pub(super) fn on_reviewer_switched(&mut self, switch: ReviewerSwitch, fx: &mut Effects) {
+        let ReviewerSwitch { step, call_id, from, to, reason } = switch;
+        let is_asked = self.open_call(step, &call_id).is_some_and(
+            |open| matches!(open.state, CallState::Reviewing(review) if review.under_way().is_some()),
+        );
+        if is_asked {
+            fx.tell(EventBody::TargetSwitched { from, to, role: TargetRole::Reviewer, reason });
+        }
     }
 
     /// Handles a moment at which a check expires, or the next attempt of a review begins.
@@ -215,7 +247,7 @@ impl Turn {
         let Some(open) = tools.calls.iter_mut().find(|open| open.call.id == call_id) else { return };
         let CallState::Reviewing(review) = open.state else { return };
         let Completed { verdict, assessment, why } = completed;
-        fx.tell(open.review_completed_event(&step_id, verdict, review, &assessment));
+        fx.tell(open.review_completed_event(&step_id, now, verdict, review, &assessment));
         open.decisions.push(decided_by_review(verdict, &assessment, why.as_deref()));
         self.revision += 1;
         let otherwise = match open.check.as_deref() {

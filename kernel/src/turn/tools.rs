@@ -65,7 +65,7 @@ impl Turn {
         let step_id = StepId::new(&self.id, tools.step);
         for open in tools.calls.iter_mut().filter(|open| open.answer().is_none()) {
             let Some(answer) = answer(open) else { continue };
-            if let Some(cancelled) = open.check_cancelled(&step_id) {
+            if let Some(cancelled) = open.check_cancelled(&step_id, now) {
                 fx.tell(cancelled);
             }
             let ran_ms = match open.state {

@@ -286,6 +286,10 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
                 is_step(want, *step)
                     && reviews.any(|(call, review)| call.id == *call_id && review.number == *attempt)
             }
+            Input::ReviewerSwitched(switch) => {
+                is_step(want, switch.step)
+                    && turn.running_reviews().any(|(call, _)| call.id == switch.call_id)
+            }
             Input::Due { step } => match want {
                 Want::Tools { until, .. } | Want::Person { until, .. } => {
                     is_step(want, *step) && until.is_some_and(|until| now >= until)

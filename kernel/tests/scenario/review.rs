@@ -3,7 +3,8 @@
 use std::slice;
 
 use everturn_kernel::{
-    Approval, Assessment, Check, FinishReason, Input, ReviewAnswer, Settings, ToolAnswer, Turn,
+    Approval, Assessment, Check, FinishReason, Input, ReviewAnswer, ReviewerSwitch, Settings, ToolAnswer,
+    Turn,
 };
 use insta::assert_snapshot;
 
@@ -12,7 +13,9 @@ use everturn_testkit::{
     beat::{call, finish, says},
     play,
 };
-use everturn_wire::{Category, Chunk, Decider, Decision, DoneReason, EventBody, Failure, Verdict};
+use everturn_wire::{
+    Category, Chunk, Decider, Decision, DoneReason, EventBody, Failure, TargetRole, Verdict,
+};
 
 fn allow() -> ReviewAnswer {
     let risk_level = Some("low".into());
@@ -83,7 +86,7 @@ fn an_allowed_call_runs_and_intermediate_failures_are_silent() {
         0 review-started toolCallId="a" toolName="write"
         0 > review a.0
       215 > review a.1
-      225 review-completed attemptCount=2 riskLevel="low" toolCallId="a" verdict="allowed"
+      225 review-completed attemptCount=2 durationMs=225 riskLevel="low" toolCallId="a" verdict="allowed"
       225 > run write 0/a
       235 tool-result content="written" decisions=[{"by":"review","riskLevel":"low","verdict":"allowed"}] durationMs=10 isError=false toolCallId="a" toolName="write"
       235 | Tool tool-result content="written" decisions=[{"by":"review","riskLevel":"low","verdict":"allowed"}] isError=false toolCallId="a" toolName="write"
@@ -102,7 +105,7 @@ fn each_category_is_tried_again_or_not() {
         Auth, Cancelled, ContentPolicy, ContextOverflow, Internal, InvalidRequest, InvalidResponse, Network,
         NotFound, Overloaded, Permission, QuotaExhausted, RateLimited, ServerError, Timeout, Unknown,
     };
-    for category in [RateLimited, Overloaded, ServerError, Network, InvalidResponse] {
+    for category in [Timeout, Overloaded, ServerError, Network, InvalidResponse] {
         let (world, _) = run(script_of(&[fails(category), fails(category), allow()], None));
         assert_eq!(reviews(&world), (3, vec![(Verdict::Allowed, 3)]), "{category:?}");
         let (world, _) = run(script_of(&[fails(category)], None));
@@ -117,8 +120,9 @@ fn each_category_is_tried_again_or_not() {
         (InvalidRequest, Verdict::Failed),
         (NotFound, Verdict::Failed),
         (Permission, Verdict::Failed),
+        // Without a hint, a limit would refuse the next attempt too.
         (QuotaExhausted, Verdict::Failed),
-        (Timeout, Verdict::TimedOut),
+        (RateLimited, Verdict::Failed),
         (Unknown, Verdict::Failed),
     ];
     for (category, verdict) in final_ones {
@@ -126,6 +130,88 @@ fn each_category_is_tried_again_or_not() {
         assert_eq!(reviews(&world), (1, vec![(verdict, 1)]), "{category:?}");
         assert!(result(&world)[0].starts_with("(tool failed: not run"), "{category:?}");
     }
+}
+
+/// Returns when the attempts of the review began, and when it ended, in milliseconds.
+fn times(world: &World) -> (Vec<u64>, Vec<u64>) {
+    let attempts = world.log().pick_at(|at, fact| match fact {
+        Fact::Reviewed { .. } => Some(at.since(START)),
+        _ => None,
+    });
+    let ends = world.log().pick_at(|at, fact| match fact {
+        Fact::Told(EventBody::ReviewCompleted { duration_ms, .. }) => {
+            assert_eq!(*duration_ms, Some(at.since(START)), "the review began at the start");
+            Some(at.since(START))
+        }
+        _ => None,
+    });
+    (attempts, ends)
+}
+
+fn hinted(category: Category, hint_ms: u64) -> Failure {
+    Failure { hint_ms: Some(hint_ms), ..Failure::new(category, true, "it broke") }
+}
+
+#[test]
+fn a_hint_is_waited_for_if_it_expires_before_the_deadline() {
+    for category in [Category::RateLimited, Category::QuotaExhausted, Category::Overloaded] {
+        let fails = |hint_ms| ReviewAnswer::Failed(hinted(category, hint_ms));
+        let (world, _) = run(script_of(&[fails(20_000), allow()], None));
+        assert_eq!(times(&world), (vec![0, 20_010], vec![20_020]), "{category:?}");
+        let (world, _) = run(script_of(&[fails(89_990), allow()], None));
+        assert_eq!(times(&world), (vec![0], vec![10]), "{category:?}: it fails closed at once");
+        assert_eq!(reviews(&world).1, [(Verdict::Failed, 1)], "{category:?}");
+    }
+}
+
+#[test]
+fn a_review_that_is_put_off_uses_up_no_attempt() {
+    let held = |hint_ms| ReviewAnswer::Held(hinted(Category::RateLimited, hint_ms));
+    // Nothing else is answered, so that the review ends at its deadline.
+    let (world, _) = run(script_of(&[held(40_000)], None));
+    assert_eq!(times(&world), (vec![0, 40_010, 80_020], vec![80_030]));
+    assert_eq!(reviews(&world).1, [(Verdict::Failed, 0)], "no call was made");
+    let (world, _) = run(script_of(&[fails(Category::Overloaded), held(40_000)], None));
+    assert_eq!(reviews(&world).1, [(Verdict::Failed, 1)]);
+}
+
+#[test]
+fn a_stop_and_the_deadline_end_the_wait_between_two_attempts() {
+    let limited = [ReviewAnswer::Failed(hinted(Category::RateLimited, 60_000)), allow()];
+    let (world, turn) = run(Script { outside: vec![(30_000, Input::Abort)], ..script_of(&limited, None) });
+    assert_eq!(times(&world), (vec![0], vec![30_000]));
+    assert_eq!(reviews(&world).1, [(Verdict::Cancelled, 1)]);
+    assert_eq!(turn.outcome().map(|outcome| outcome.reason.clone()), Some(DoneReason::Aborted));
+    // The second attempt is due at about 210 ms.
+    let mut script = script_of(&[fails(Category::Overloaded), allow()], None);
+    script.checks = vec![("write".into(), Check::Review { within_ms: 100, otherwise: None })];
+    let (world, _) = run(script);
+    assert_eq!(times(&world), (vec![0], vec![100]));
+    assert_eq!(reviews(&world).1, [(Verdict::TimedOut, 1)]);
+}
+
+#[test]
+fn a_reviewer_s_move_is_published_while_it_is_asked() {
+    let switched = |step, call_id: &str| {
+        let (from, to, reason) = ("a/m".into(), "b/m".into(), "a/m refused the credential".into());
+        Input::ReviewerSwitched(Box::new(ReviewerSwitch { step, call_id: call_id.into(), from, to, reason }))
+    };
+    let script = script_of(&[], None);
+    // Asked until 1 s, then waiting, then asked again.
+    let reviewer = vec![(1_000, ReviewAnswer::Failed(hinted(Category::Overloaded, 1_000))), (10, allow())];
+    let outside = vec![
+        (500, switched(0, "a")),
+        (600, switched(1, "a")),
+        (700, switched(0, "b")),
+        (1_500, switched(0, "a")),
+    ];
+    let (world, _) = run(Script { reviewer, outside, ..script });
+    let told = world.log().pick_at(|at, fact| match fact {
+        Fact::Told(EventBody::TargetSwitched { role, .. }) => Some((at.since(START), *role)),
+        _ => None,
+    });
+    assert_eq!(told, [(500, TargetRole::Reviewer)]);
+    assert_eq!(reviews(&world).1, [(Verdict::Allowed, 2)], "it decides nothing");
 }
 
 #[test]

@@ -150,6 +150,12 @@ fn failed(category: Category) -> Vec<Cue> {
     vec![StreamEvent::Failed(Failure::new(category, true, "it broke")).into()]
 }
 
+/// A limit with this hint.
+fn limited(hint_ms: u64) -> Vec<Cue> {
+    let failure = Failure::new(Category::RateLimited, true, "HTTP 429");
+    vec![StreamEvent::Failed(Failure { hint_ms: Some(hint_ms), ..failure }).into()]
+}
+
 /// An assessment, and then more than anybody reads.
 fn endless() -> Vec<Cue> {
     let mut cues = answer(ALLOW);
@@ -171,7 +177,9 @@ async fn a_model_reviews_with_as_many_requests_as_its_answers_deserve() {
     let cases = [
         ("an answer", vec![answer(ALLOW)], 1, "allowed 1"),
         ("a passing failure", vec![failed(Category::Overloaded), answer(ALLOW)], 2, "allowed 2"),
-        ("a limit", vec![failed(Category::RateLimited), answer(ALLOW)], 2, "allowed 2"),
+        ("a limit", vec![failed(Category::RateLimited), answer(ALLOW)], 1, "failed 1"),
+        ("a limit that passes in time", vec![limited(20_000), answer(ALLOW)], 2, "allowed 2"),
+        ("a limit that does not", vec![limited(90_000), answer(ALLOW)], 1, "failed 1"),
         ("an answer cut off", vec![failed(Category::InvalidResponse), answer(ALLOW)], 2, "allowed 2"),
         ("two unreadable answers", vec![answer("yes"), answer("{}"), answer(ALLOW)], 3, "allowed 3"),
         ("an endless answer", vec![answer(&format!("{ALLOW}{}", " ".repeat(70_000)))], 3, "failed 3"),
@@ -184,7 +192,7 @@ async fn a_model_reviews_with_as_many_requests_as_its_answers_deserve() {
         ("a usage limit", vec![failed(Category::QuotaExhausted), answer(ALLOW)], 1, "failed 1"),
         ("a content policy", vec![failed(Category::ContentPolicy), answer(ALLOW)], 1, "failed 1"),
         ("no answer", vec![empty(), answer(ALLOW)], 1, "failed 1"),
-        ("a provider's timeout", vec![failed(Category::Timeout), answer(ALLOW)], 1, "timed-out 1"),
+        ("a provider's timeout", vec![failed(Category::Timeout), answer(ALLOW)], 2, "allowed 2"),
         ("silence", vec![vec![Cue::Hang]], 1, "timed-out 1"),
     ];
     for (name, answers, requests, ended) in cases {

@@ -1,6 +1,6 @@
 //! Inputs of a turn.
 
-use everturn_kernel::{Answer, Input};
+use everturn_kernel::{Answer, Input, ReviewerSwitch};
 use everturn_wire::{OutputStream, QueuedMessage};
 use proptest::{collection::vec, prelude::*};
 
@@ -24,6 +24,10 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         3 => (0..2u32, any_call_id(), 0..3u32, any_review_answer()).prop_map(
             |(step, call_id, attempt, answer)| Input::Reviewed { step, call_id, attempt, answer: Box::new(answer) }
         ),
+        1 => (0..2u32, any_call_id()).prop_map(|(step, call_id)| {
+            let (from, to, reason) = ("a/m".into(), "b/m".into(), "a/m failed".into());
+            Input::ReviewerSwitched(Box::new(ReviewerSwitch { step, call_id, from, to, reason }))
+        }),
         2 => (0..2u32).prop_map(|step| Input::Due { step }),
         1 => Just(Input::Abort),
         1 => Just(Input::AbortRetry),

@@ -119,6 +119,9 @@ pub fn any_review_answer() -> impl Strategy<Value = ReviewAnswer> {
         3 => any::<bool>().prop_map(|allows| ReviewAnswer::Assessed(Assessment { allows, ..Assessment::default() })),
         1 => Just(ReviewAnswer::Unreadable("no JSON".into())),
         2 => any_failure().prop_map(ReviewAnswer::Failed),
+        // Long enough to end a review soon.
+        1 => (any_failure(), 5_000..90_000u64)
+            .prop_map(|(failure, hint_ms)| ReviewAnswer::Held(Failure { hint_ms: Some(hint_ms), ..failure })),
     ]
     .boxed()
 }

@@ -285,6 +285,7 @@ async fn how_a_review_ended_is_told() {
             tool_call_id,
             verdict,
             attempt_count: 1,
+            duration_ms: None,
             risk_level: risk_level.map(str::to_owned),
             user_authorization: None,
             rationale: rationale.map(str::to_owned),

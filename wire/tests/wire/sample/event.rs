@@ -305,6 +305,7 @@ fn permission() -> Vec<EventBody> {
         tool_call_id: "call_1".into(),
         verdict: Verdict::Denied,
         attempt_count: 1,
+        duration_ms: word.map(|_| 2_150),
         risk_level: word.map(Into::into),
         user_authorization: word.map(Into::into),
         rationale: word.map(Into::into),
