@@ -116,6 +116,9 @@ pub enum StreamEvent {
     /// The rest of the provider's request quota, if its headers report one. Sent first, before an answer or a failure.
     /// Turns ignore it; hosts use it to share limits between turns.
     Quota(RequestQuota),
+    /// So many bytes have arrived, and are kept, for events that follow later, such as the arguments of a tool call. Turns ignore
+    /// it; hosts use it to bound memory.
+    Collected(usize),
     /// The provider's own terminal event.
     Finished(FinishReason),
     /// The call failed, before or inside its stream.

@@ -12,6 +12,7 @@ use crate::{
     StateStore, SystemClock, Tool, ToolSource,
     compaction::Compactions,
     health::SharedHealth,
+    memory::{Memory, MemoryLimits},
     model::{Model, Models},
     permission::Permissions,
     report::RequiredReports,
@@ -56,6 +57,8 @@ pub struct Builder {
     compacts: Option<Option<String>>,
     /// Shared with the reviewers' orchestrator.
     health: Arc<SharedHealth>,
+    /// Shared with the reviewers' orchestrator, like the health.
+    memory: Arc<Memory>,
     cluster: Option<Cluster>,
 }
 
@@ -101,6 +104,7 @@ impl Builder {
             compactions: Compactions::default(),
             compacts: None,
             health: Arc::default(),
+            memory: Arc::default(),
             cluster: None,
         }
     }
@@ -363,6 +367,13 @@ impl Builder {
     #[must_use]
     pub fn sit_out_usage_limits(mut self) -> Self {
         self.sits_out_limits = true;
+        self
+    }
+
+    /// Sets the limits on the memory that conversations take.
+    #[must_use]
+    pub fn memory_limits(mut self, limits: MemoryLimits) -> Self {
+        self.memory = Arc::new(Memory::new(limits));
         self
     }
 

@@ -26,8 +26,15 @@ use everturn_wire::{
 use tokio::sync::Notify;
 
 use crate::{
-    Cursor, Error, Head, JournalError, NodeId, Stored, TurnRecord, Version, cluster::Peers, layer::Layer,
-    log::EventLog, observer::Observers, permission::Grants, shutdown::Shutdown, timer::Timers,
+    Cursor, Error, Head, JournalError, NodeId, Stored, TurnRecord, Version,
+    cluster::Peers,
+    layer::Layer,
+    log::EventLog,
+    memory::{Account, Memory, weight},
+    observer::Observers,
+    permission::Grants,
+    shutdown::Shutdown,
+    timer::Timers,
 };
 use seat::Seat;
 
@@ -53,6 +60,8 @@ pub(crate) struct Conversation {
     pub(crate) retry: Arc<Layer>,
     /// The tools that are allowed for the whole conversation.
     pub(crate) grants: Grants,
+    /// The memory that it takes.
+    pub(crate) account: Account,
     state: Mutex<State>,
     seat: Seat,
     home: Home,
@@ -75,6 +84,8 @@ pub(crate) struct Home {
     pub(crate) observers: Observers,
     /// The other nodes; `None` = the journal is not shared.
     pub(crate) peers: Option<Arc<Peers>>,
+    /// Bounds the memory of all conversations.
+    pub(crate) memory: Arc<Memory>,
 }
 
 /// The readable state of a conversation. Locked only briefly, never across an await, and before the seat.
@@ -132,14 +143,17 @@ impl Conversation {
         let end = Cursor::from_value(head.end.value() + lost);
         let queue = turn.as_ref().map(|turn| turn.snapshot.queue().to_vec()).unwrap_or_default();
         let (running, parked) = turn.map(from_record).unzip();
+        let account = home.memory.open();
+        account.add(chunks.iter().map(|chunk| weight(chunk)).sum());
         let state = State {
-            record: Record { version, head, chunks },
+            record: Record { version, head, chunks, account: account.clone() },
             live: Live { log: EventLog::new(end), journaled: end, running, queue, measured: None },
         };
         Arc::new(Self {
             id,
             retry: Arc::default(),
             grants: Grants::default(),
+            account,
             state: Mutex::new(state),
             seat: Seat::new(parked, owner, home.shutdown.clone()),
             home,

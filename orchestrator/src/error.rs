@@ -198,6 +198,17 @@ pub enum Error {
         /// Its message.
         message: String,
     },
+    /// There is no memory left to load the conversation.
+    #[error(
+        "no memory left for conversation {id}: all together may take {total_mib} MiB (total_mib in [memory]); try again when fewer \
+         are used"
+    )]
+    NoMemory {
+        /// The conversation.
+        id: ConversationId,
+        /// The limit, in MiB.
+        total_mib: usize,
+    },
     /// The turn ended before it could be saved.
     #[error("conversation {id} could not begin the turn; the server's log says why")]
     NotStarted {
@@ -231,9 +242,11 @@ impl Error {
             | Self::NothingToSummarize { .. }
             | Self::KeyUsed { .. }
             | Self::Superseded { .. } => Fault::Conflict,
-            Self::ShuttingDown | Self::Elsewhere { .. } | Self::NoReply { .. } | Self::Lacks { .. } => {
-                Fault::Unavailable
-            }
+            Self::ShuttingDown
+            | Self::Elsewhere { .. }
+            | Self::NoReply { .. }
+            | Self::Lacks { .. }
+            | Self::NoMemory { .. } => Fault::Unavailable,
             Self::Remote { fault, .. } => *fault,
             Self::UnknownConversation { .. } | Self::UnknownTurn { .. } => Fault::Missing,
             Self::UnknownModel { .. }

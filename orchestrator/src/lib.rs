@@ -23,6 +23,7 @@ mod journal;
 mod json;
 mod layer;
 mod log;
+mod memory;
 mod model;
 mod model_reviewer;
 mod new_id;
@@ -61,6 +62,7 @@ pub use journal::{
     Commit, Configured, Definition, Head, Journal, JournalError, ListCursor, MemoryJournal, NodeId, Page,
     RequestScope, Retention, Room, Stored, StoredEvent, Take, TurnRecord, Unsealed, Version, Window,
 };
+pub use memory::MemoryLimits;
 pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};
 pub use orchestrator::{Export, MAX_MESSAGE, Orchestrator, RetryTurn, SearchCursor, StartTurn, Started};
 pub use report::check as check_report;

@@ -28,8 +28,9 @@ use everturn_wire::{
 use tokio::sync::broadcast;
 
 use crate::{
-    Clock, Cursor, Journal, cluster::Peers, conversation::Home, observer::Observers, registry::Registry,
-    retry_settings::RetryScopes, session::Ports, shutdown::Shutdown, status::StatusChange, timer::Timers,
+    Clock, Cursor, Journal, cluster::Peers, conversation::Home, memory::Memory, observer::Observers,
+    registry::Registry, retry_settings::RetryScopes, session::Ports, shutdown::Shutdown,
+    status::StatusChange, timer::Timers,
 };
 pub use again::RetryTurn;
 pub use command::MAX_MESSAGE;
@@ -192,13 +193,14 @@ impl Orchestrator {
         observers: Observers,
         retry: Arc<RetryScopes>,
         peers: Option<Arc<Peers>>,
+        memory: Arc<Memory>,
         ports: impl FnOnce(Arc<Timers>, Arc<Shutdown>) -> Ports,
     ) -> Self {
         let waker = Waker::default();
         let shutdown: Arc<Shutdown> = Arc::default();
         let timers = Arc::new(Timers::new(clock.clone(), waker.clone()));
         let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
-        let home = Home { shelf: Arc::default(), timers, shutdown, observers, peers };
+        let home = Home { shelf: Arc::default(), timers, shutdown, observers, peers, memory };
         let registry = Arc::new(Registry::new(journal, clock, retry, home));
         waker.set(&registry, &ports);
         Self { registry, ports, hidden: None }

@@ -15,6 +15,7 @@ use crate::{
     conversation::{Conversation, Home, Loss, continues},
     error::Error,
     journal::{Journal, JournalError, Window},
+    memory::weight,
     retry_settings::RetryScopes,
 };
 use loading::{Alone, Loading};
@@ -188,6 +189,9 @@ impl Registry {
             let last = stored.head.last_seq;
             chunks.truncate(chunks.partition_point(|chunk| chunk.seq <= last));
             if continues(0, &chunks, last) {
+                if !self.home.memory.has_room_for(chunks.iter().map(|chunk| weight(chunk)).sum()) {
+                    return Err(Error::NoMemory { id: id.clone(), total_mib: self.home.memory.total_mib() });
+                }
                 let read =
                     Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts_from);
                 read.retry.set(self.retry.of_conversation(id).await?);

@@ -35,6 +35,8 @@ pub(crate) struct Answer {
     has_content: bool,
     /// Grows with all content received.
     said: usize,
+    /// Number of bytes kept for events that follow later.
+    collected: usize,
     closing: String,
 }
 
@@ -51,6 +53,7 @@ impl Answer {
             finish: None,
             has_content: false,
             said: 0,
+            collected: 0,
             closing: String::new(),
         }
     }
@@ -89,7 +92,7 @@ impl Answer {
         if text.is_empty() {
             return Ok(true);
         }
-        self.charge(text.len())?;
+        self.pass(text.len())?;
         self.has_content = true;
         let joined = before.filter(|before| before.len() + text.len() <= MAX_JOINED);
         Ok(joined.map(|before| before.push_str(text)).is_some())
@@ -97,7 +100,7 @@ impl Answer {
 
     /// Adds an echo to the preceding reasoning, which it closes.
     pub(crate) fn echo(&mut self, echo: Echo, facts: &mut Facts) -> Result<(), Flaw> {
-        self.charge(size(&echo))?;
+        self.pass(size(&echo))?;
         facts.push_back(StreamEvent::Echo(echo));
         Ok(())
     }
@@ -181,8 +184,19 @@ impl Answer {
         self.said
     }
 
-    /// Counts bytes that are kept or yielded against the limit.
+    /// Returns the number of bytes that were kept for events that follow later.
+    pub(crate) fn collected(&self) -> usize {
+        self.collected
+    }
+
+    /// Counts bytes that are kept against the limit.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Flaw> {
+        self.collected = self.collected.saturating_add(bytes);
+        self.pass(bytes)
+    }
+
+    /// Counts bytes that are yielded against the limit.
+    fn pass(&mut self, bytes: usize) -> Result<(), Flaw> {
         self.stir(bytes);
         self.room = self
             .room

@@ -34,6 +34,9 @@ const MOST_ENDING: u32 = 2;
 const MOST_FACTS: usize = 256;
 const MOST_TEXT: usize = 4 << 10;
 
+/// Growth of the memory held by a call from which on it is reported, in bytes.
+const REPORTED: usize = 64 << 10;
+
 /// Events read and not yet yielded.
 pub(crate) type Facts = VecDeque<StreamEvent>;
 
@@ -47,6 +50,9 @@ pub(crate) trait Reader: Send + 'static {
 
     /// Returns a number that grows with all content of the answer, whether yielded or collected, and with nothing else.
     fn said(&self) -> usize;
+
+    /// Returns the number of bytes that were kept for events that follow later.
+    fn collected(&self) -> usize;
 }
 
 /// Whether more of the stream must be read.
@@ -115,6 +121,8 @@ pub(crate) struct Body<R> {
     head: Head,
     /// The start of the body until its first event. A body without events may be an error in plain JSON.
     opening: Option<Vec<u8>>,
+    /// The memory held, as last reported.
+    reported: usize,
 }
 
 impl<R: Reader> Stream for Exchange<R> {
@@ -239,6 +247,7 @@ impl<R: Reader> Exchange<R> {
         };
         match reading {
             Ok(Reading::More) => {
+                self.facts.extend(body.grown().map(StreamEvent::Collected));
                 let notice = watch.heard(body.reader.said() != said);
                 self.take_notice(notice)
             }
@@ -293,6 +302,7 @@ impl<R: Reader> Body<R> {
             surrogates: Surrogates::default(),
             head: Head::default(),
             opening: Some(Vec::new()),
+            reported: 0,
         }
     }
 
@@ -303,6 +313,14 @@ impl<R: Reader> Body<R> {
             return Err(Flaw::Payload(stray.into_owned()));
         }
         self.reader.end(facts)
+    }
+
+    /// Returns by how much the memory held has grown, if it is worth reporting.
+    fn grown(&mut self) -> Option<usize> {
+        let held = self.decoder.held() + self.reader.collected();
+        let grown = held.checked_sub(self.reported + REPORTED)?;
+        self.reported = held;
+        Some(grown + REPORTED)
     }
 
     fn take(&mut self, chunk: &[u8], facts: &mut Facts) -> Result<Reading, Flaw> {

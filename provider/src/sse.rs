@@ -120,6 +120,11 @@ impl SseDecoder {
         }
     }
 
+    /// Returns the memory that the decoder holds, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.line.capacity() + self.data.capacity()
+    }
+
     /// Consumes the end of a line. Returns whether the line completes an event.
     fn take_line(&mut self, tail: &[u8]) -> Result<bool, EventTooLarge> {
         if self.line.is_empty() {

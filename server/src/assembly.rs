@@ -44,7 +44,7 @@ pub(crate) fn orchestrator(
     if let Some(prompt) = &config.system_prompt {
         builder = builder.system_prompt(prompt);
     }
-    builder = builder.keep_ephemeral(config.keep_ephemeral);
+    builder = builder.keep_ephemeral(config.keep_ephemeral).memory_limits(config.memory);
     if config.dice {
         builder = builder.tool(Dice);
     }

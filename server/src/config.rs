@@ -7,6 +7,7 @@ mod fallback;
 mod file;
 mod key;
 mod mcp;
+mod memory;
 mod one_or_more;
 mod permission;
 mod postgres;
@@ -27,6 +28,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use everturn_kernel::{AfterContent, Settings, Target};
 use everturn_mcp::ServerConfig;
+use everturn_orchestrator::MemoryLimits;
 use everturn_wire::{FallbackChains, RequiredReport};
 
 pub(crate) use cluster::Cluster;
@@ -108,6 +110,8 @@ pub(crate) struct Config {
     pub(crate) permissions: Permissions,
     /// How histories that exceed the model's context are compacted; `None` = not at all.
     pub(crate) compaction: Option<Compaction>,
+    /// Limits on the memory that conversations take.
+    pub(crate) memory: MemoryLimits,
     /// Whether traces have the content of messages, unless the environment says otherwise.
     pub(crate) traces_content: bool,
     pub(crate) system_prompt: Option<String>,
@@ -167,6 +171,7 @@ impl Config {
         let final_report =
             report::resolve(final_report.as_ref(), report_attempts.as_ref(), "under [agent]", &file.source)?;
         let compaction = Compaction::resolve(&file.compaction, &file.source, check)?;
+        let memory = memory::resolve(&file.memory, &file.source)?;
         let is_of_environment = file.providers.is_empty();
         let assumed = Provider::assumed_models(environment).filter(|_| is_of_environment);
         let (mcp, lacking) = mcp::resolve(&file.mcp, environment, &file.source)?;
@@ -184,6 +189,7 @@ impl Config {
             dice: file.tools.dice.unwrap_or(providers.is_empty()),
             permissions,
             compaction,
+            memory,
             traces_content: file.telemetry.message_content,
             providers,
             off,

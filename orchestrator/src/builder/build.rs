@@ -74,6 +74,7 @@ impl Builder {
             observers,
             retry.clone(),
             peers.clone(),
+            self.memory,
             |timers, shutdown| Ports {
                 models,
                 health: self.health,
@@ -112,6 +113,7 @@ impl Builder {
             schedule: self.schedule.clone(),
             clock: self.clock.clone(),
             health: self.health.clone(),
+            memory: self.memory.clone(),
             journal: journal.clone(),
             observer: Some(desk.clone()),
             system_prompt: Some(INSTRUCTIONS.to_owned()),

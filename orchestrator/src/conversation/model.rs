@@ -44,6 +44,7 @@ pub(super) fn parked() -> Arc<Conversation> {
         shutdown: Arc::default(),
         observers: Observers::default(),
         peers: None,
+        memory: Arc::default(),
     };
     let turn =
         Turn::begin("t".into(), Settings::default(), Prompt::default(), Millis(1), &mut Effects::new());

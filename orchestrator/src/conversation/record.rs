@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use everturn_wire::StoredChunk;
 
-use crate::{Head, Version};
+use crate::{
+    Head, Version,
+    memory::{Account, weight},
+};
 
 /// The conversation as the journal has it.
 pub(crate) struct Record {
     pub(crate) version: Version,
     pub(crate) head: Head,
     pub(crate) chunks: Vec<Arc<StoredChunk>>,
+    /// What the chunks, and a running answer, take.
+    pub(super) account: Account,
 }
 
 impl Record {
@@ -21,6 +26,7 @@ impl Record {
         let continues = continues(self.head.last_seq, &chunks, head.last_seq);
         if continues {
             (self.version, self.head) = (version, head);
+            self.account.add(chunks.iter().map(|chunk| weight(chunk)).sum());
             self.chunks.extend(chunks);
         }
         continues

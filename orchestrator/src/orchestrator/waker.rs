@@ -65,7 +65,7 @@ impl Wakes for Waker {
                 conversation.wake_later(ports.clock.now());
                 Woken::Done
             }
-            Err(error @ Error::Journal(_)) => {
+            Err(error @ (Error::Journal(_) | Error::NoMemory { .. })) => {
                 tracing::error!(conversation = %id, %error, "a parked turn could not be woken yet");
                 Woken::NotYet
             }

@@ -15,6 +15,7 @@ mod figures;
 mod image;
 mod inherit;
 mod journal;
+mod memory;
 mod moving;
 mod observer;
 mod panic;

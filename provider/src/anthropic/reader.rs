@@ -137,6 +137,10 @@ impl Reader for AnthropicReader {
     fn said(&self) -> usize {
         self.answer.said()
     }
+
+    fn collected(&self) -> usize {
+        self.answer.collected()
+    }
 }
 
 #[cfg(test)]

@@ -119,6 +119,10 @@ impl Reader for ChatReader {
     fn said(&self) -> usize {
         self.answer.said()
     }
+
+    fn collected(&self) -> usize {
+        self.answer.collected()
+    }
 }
 
 #[cfg(test)]

@@ -125,6 +125,10 @@ impl Reader for GeminiReader {
     fn said(&self) -> usize {
         self.answer.said()
     }
+
+    fn collected(&self) -> usize {
+        self.answer.collected()
+    }
 }
 
 #[cfg(test)]

@@ -143,6 +143,10 @@ impl Reader for ResponsesReader {
     fn said(&self) -> usize {
         self.answer.said()
     }
+
+    fn collected(&self) -> usize {
+        self.answer.collected()
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub(super) struct File {
     pub(super) tools: ToolTable,
     pub(super) agent: AgentTable,
     pub(super) compaction: CompactionTable,
+    pub(super) memory: MemoryTable,
     pub(super) telemetry: TelemetryTable,
     pub(super) cluster: ClusterTable,
     pub(super) postgres: PostgresTable,
@@ -188,6 +189,14 @@ pub(super) struct CompactionTable {
     pub(super) model: Option<Spanned<String>>,
     /// A fraction of the context window, from 0 (off) to 1.
     pub(super) ahead: Option<Spanned<f64>>,
+}
+
+/// Limits on the memory that conversations take, in MiB.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct MemoryTable {
+    pub(super) conversation_mib: Option<Spanned<u32>>,
+    pub(super) total_mib: Option<Spanned<u32>>,
 }
 
 /// What happens to a call whose review reaches no decision.

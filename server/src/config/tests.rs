@@ -2,6 +2,7 @@ mod cluster;
 mod compaction;
 mod fallback;
 mod mcp;
+mod memory;
 mod postgres;
 mod provider;
 mod report;

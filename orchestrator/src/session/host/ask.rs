@@ -13,6 +13,7 @@ use crate::{
     conversation::Called,
     gate::Pass,
     health,
+    memory::Metered,
     model::Model,
     panic::panic_text,
     report,
@@ -45,6 +46,10 @@ impl TurnHost<'_> {
                 return events;
             }
         };
+        if let Some(full) = self.conversation.account.excess(0) {
+            self.called = None;
+            return stream::once(future::ready(StreamEvent::Failed(full))).boxed();
+        }
         let shares_limits = self.shares_limits();
         if let Some(hold) = self.enter(turn, &model, shares_limits) {
             telemetry::call_held(&model.id);
@@ -77,6 +82,7 @@ impl TurnHost<'_> {
             Ok(event) => event,
             Err(panic) => broke(&name.id, panic.as_ref()),
         });
+        let events = Metered::new(events, self.conversation.account.clone());
         // Each layer adds a cost per delta; the usual call has only one.
         if call.is_none() && turn.target().is_none() && summary.is_none() {
             return pass.watch(events).boxed();
