@@ -7,6 +7,7 @@ mod left;
 mod row;
 
 use std::{
+    collections::VecDeque,
     io,
     path::{Path, PathBuf},
     thread::{self, JoinHandle},
@@ -22,6 +23,10 @@ pub(crate) use append::Append;
 
 /// Maximum number of appends that share one flush, and of those that wait for the next.
 const TOGETHER: usize = 64;
+
+/// Size in bytes from which an append is large. A large one is written alone, and everything that has arrived is written before
+/// the next: each takes up to a second.
+const LARGE: usize = 1 << 20;
 
 /// The only thread that writes. Dropping it waits until all accepted work is done.
 #[derive(Debug)]
@@ -90,10 +95,16 @@ impl Drop for WriterThread {
 
 fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) {
     let mut known = group::Known::default();
-    while let Some(first) = jobs.blocking_recv() {
-        let (mut group, mut alone, mut next) = (Vec::new(), None, Some(first));
+    let mut large = VecDeque::new();
+    loop {
+        let first = if large.is_empty() { jobs.blocking_recv() } else { jobs.try_recv().ok() };
+        if first.is_none() && large.is_empty() {
+            return;
+        }
+        let (mut group, mut alone, mut next) = (Vec::new(), None, first);
         while let Some(job) = next {
             match job {
+                Task::Append(append) if append.size() >= LARGE => large.push_back(append),
                 Task::Append(append) => group.push(append),
                 Task::Alone(work) => alone = Some(work),
             }
@@ -104,6 +115,9 @@ fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) 
         if let Some(work) = alone {
             work(&mut connection);
             known.definition.forget();
+        }
+        if let Some(append) = large.pop_front() {
+            group::settle(&mut connection, path, vec![append], &mut known);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use everturn_wire::{StoredChunk, TurnMetrics};
 
 use super::{Head, StoredEvent, TurnRecord};
+use crate::memory::weight;
 
 /// One append: the state of a conversation after it, and what it adds to the history and the event stream.
 ///
@@ -63,6 +64,12 @@ impl Commit {
     #[must_use]
     pub fn seal(self, figures: TurnMetrics) -> Self {
         Self { sealed: Some(Box::new(figures)), ..self }
+    }
+
+    /// Returns the approximate size of what it adds, in bytes.
+    pub fn size(&self) -> usize {
+        let chunks = self.chunks.iter().map(|chunk| weight(chunk));
+        chunks.sum::<usize>() + self.all_events().map(|event| event.json.len()).sum::<usize>()
     }
 
     /// Returns all its events in order.

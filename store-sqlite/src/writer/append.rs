@@ -28,6 +28,11 @@ impl Append {
         (Self { id, expected, commit, answer }, answered)
     }
 
+    /// Returns the approximate size of what is written, in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.commit.size()
+    }
+
     /// Sends the result to the caller, if it is still waiting.
     pub(super) fn answer(self, answer: std::result::Result<Version, JournalError>) {
         let _ = self.answer.send(answer);

@@ -7,6 +7,7 @@ mod conformance;
 mod crash;
 mod full;
 mod herd;
+mod large;
 mod newer;
 mod older;
 mod open;
