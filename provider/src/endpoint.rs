@@ -19,7 +19,7 @@ use url::Url;
 use crate::{
     ConfigError, EndpointConfig, HttpClient, clock,
     http::{self, ConnectionError, Request, Response},
-    secret::Veil,
+    secret::{Mask, Veil},
 };
 
 /// Configurable headers that carry no credential. Errors may quote their values.
@@ -134,6 +134,11 @@ impl Endpoint {
 
     pub(crate) fn http(&self) -> &HttpClient {
         &self.client
+    }
+
+    /// Returns the mask for the secrets in an answer.
+    pub(crate) fn mask(&self) -> Mask {
+        Mask::new(self.veil.whole())
     }
 
     /// Returns the origin of echoes: the API and the host. Echoes are sent back only to the same origin.

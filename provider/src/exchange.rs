@@ -21,6 +21,7 @@ use crate::{
     bulk::{MOST_VALUES, is_bulky},
     endpoint::{Endpoint, Head},
     http::{BODY_LIMIT, ConnectionError, Notice, Request, Response, Sending, Watch},
+    secret::Mask,
     surrogate::Surrogates,
 };
 
@@ -81,12 +82,16 @@ pub(crate) fn run<R: Reader>(
     body: Body<R>,
 ) -> BoxStream<'static, StreamEvent> {
     let phase = Phase::New(Box::new((request, body)));
-    Box::pin(Exchange { endpoint, facts: Facts::new(), rounds: 0, phase })
+    let mask = endpoint.mask();
+    Box::pin(Exchange { endpoint, facts: Facts::new(), masked: None, mask, rounds: 0, phase })
 }
 
 struct Exchange<R> {
     endpoint: Arc<Endpoint>,
     facts: Facts,
+    /// An event without secrets, which follows one that was yielded just now.
+    masked: Option<StreamEvent>,
+    mask: Mask,
     /// Yields so far: before pending text is handed on, or before the end of the body is left to a background task.
     rounds: u32,
     phase: Phase<R>,
@@ -132,10 +137,17 @@ impl<R: Reader> Stream for Exchange<R> {
         let this = self.get_mut();
         loop {
             let polled = match &this.phase {
-                Phase::Over => return Poll::Ready(this.facts.pop_front()),
+                Phase::Over => match this.next_fact() {
+                    Some(fact) => return Poll::Ready(Some(fact)),
+                    None if this.facts.is_empty() => return Poll::Ready(None),
+                    None => continue,
+                },
                 Phase::Reading(..) if this.rounds > 0 => this.poll_body(cx),
                 Phase::Ending(_) => this.poll_end(cx),
-                _ if !this.facts.is_empty() => return Poll::Ready(this.facts.pop_front()),
+                _ if this.masked.is_some() || !this.facts.is_empty() => match this.next_fact() {
+                    Some(fact) => return Poll::Ready(Some(fact)),
+                    None => continue,
+                },
                 Phase::New(_) => {
                     this.begin();
                     continue;
@@ -153,6 +165,21 @@ impl<R: Reader> Stream for Exchange<R> {
 }
 
 impl<R: Reader> Exchange<R> {
+    /// Returns the next event without secrets, unless it is kept until more is known.
+    fn next_fact(&mut self) -> Option<StreamEvent> {
+        if let Some(masked) = self.masked.take() {
+            return Some(masked);
+        }
+        let [before, masked] = self.mask.take(self.facts.pop_front()?);
+        match before {
+            Some(_) => {
+                self.masked = masked;
+                before
+            }
+            None => masked,
+        }
+    }
+
     fn begin(&mut self) {
         let Phase::New(asked) = mem::replace(&mut self.phase, Phase::Over) else { return };
         let (request, body) = *asked;

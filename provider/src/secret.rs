@@ -1,10 +1,12 @@
 //! Secrets, which are never displayed.
 
+mod mask;
 mod redactor;
 mod veil;
 
 use std::fmt;
 
+pub(crate) use mask::Mask;
 pub use redactor::Redactor;
 pub(crate) use veil::Veil;
 

@@ -13,10 +13,11 @@ use base64::{
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD},
 };
 
+use super::mask::Whole;
 use spelling::{Letter, Spelling, letters};
 
 /// Replaces a secret.
-const MARK: &str = "[redacted]";
+pub(super) const MARK: &str = "[redacted]";
 
 /// Length of the runs of a secret that are searched for, in bytes. A shorter secret is hidden only as a whole word,
 /// because parts of it would match ordinary words.
@@ -32,6 +33,8 @@ pub(crate) struct Veil {
     windows: HashSet<[u8; WINDOW]>,
     /// Secrets that are hidden only as whole words.
     words: Vec<String>,
+    /// Secrets that are replaced in answers.
+    whole: Whole,
 }
 
 impl Veil {
@@ -70,8 +73,14 @@ impl Veil {
         }
     }
 
+    /// The secrets that are replaced in answers.
+    pub(crate) fn whole(&self) -> &Whole {
+        &self.whole
+    }
+
     fn add_text(&mut self, secret: &str) {
         let secret = secret.trim();
+        self.whole.add(secret);
         match secret.len() {
             0..SHORTEST => {}
             SHORTEST..WINDOW if secret.bytes().all(|byte| byte.is_ascii_alphabetic()) => {}

@@ -68,6 +68,7 @@ macro_rules! conformance {
                 a_broken_pooled_connection_is_not_retried,
                 a_server_that_closes_after_each_reply,
                 no_secret_is_shown,
+                a_secret_in_an_answer_is_masked,
                 the_trace_of_a_call_is_sent,
             ]);
             conformance!(@tests $dialect, parameter: [every_parameter, every_choice, every_format]);
