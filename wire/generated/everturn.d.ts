@@ -854,7 +854,7 @@ export interface HistoryWindow {
 
 /** An image attached to a message. */
 export interface Image {
-  /** The URL: `https:` or `data:`. */
+  /** The URL: `https:`, or `data:` in base64. */
   url: string;
   /** The media type, if known. */
   mimeType?: string;
@@ -863,7 +863,7 @@ export interface Image {
 /** An image from the user. */
 export interface ImageChunk {
   type: "image";
-  /** Its URL: `https:` or `data:`. */
+  /** Its URL: `https:`, or `data:` in base64. */
   url: string;
   /** Its media type, if known. */
   mimeType?: string;

@@ -94,7 +94,7 @@ pub enum Chunk {
     },
     /// An image from the user.
     Image {
-        /// Its URL: `https:` or `data:`.
+        /// Its URL: `https:`, or `data:` in base64.
         url: String,
         /// Its media type, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,7 @@ pub use parse::CommandError;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
-    /// The URL: `https:` or `data:`.
+    /// The URL: `https:`, or `data:` in base64.
     pub url: String,
     /// The media type, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -269,7 +269,9 @@ pub(super) fn check(start: &StartTurn) -> Result<(), Error> {
     } else if start.images.len() > MAX_IMAGES {
         format!("it has {} images, the most is {MAX_IMAGES}", start.images.len())
     } else if let Some(at) = start.images.iter().position(|image| !is_image_url(&image.url)) {
-        format!("image {at} must be an https: or data: URL of at most {MAX_IMAGE} bytes")
+        format!(
+            "image {at} must be an https: URL, or a data:image/ URL in base64, of at most {MAX_IMAGE} bytes"
+        )
     } else if start.approvals == ApprovalMode::Unknown {
         "approvals must be \"ask\" or \"deny\"".to_owned()
     } else {

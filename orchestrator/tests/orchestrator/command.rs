@@ -64,6 +64,10 @@ async fn what_cannot_be_started_makes_no_conversation() {
         (in_conversation("../x"), "\"../x\""),
         (good().images(vec![image("https://a/b"); 17]), "17 images, the most is 16"),
         (good().images(vec![image("https://a/b"), image("file:///x")]), "image 1"),
+        (
+            good().images(vec![image("data:image/svg+xml,%3Csvg/%3E")]),
+            "image 0 must be an https: URL, or a data:image/ URL in base64",
+        ),
     ];
     for (start, why) in bad {
         let error = world.orchestrator.start(start).await.unwrap_err();

@@ -76,7 +76,7 @@ async fn again(world: &World, what: RetryTurn) {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_tried_again_has_the_settings_of_its_request() {
-    let provider = Scripted::new([fails(), reports()]);
+    let provider = Scripted::new([fails(), reports()]).once();
     let world = World::new(provider.clone());
     let failed = run(&world, full()).await;
     again(&world, RetryTurn::last(failed)).await;
@@ -87,7 +87,8 @@ async fn a_turn_that_is_tried_again_has_the_settings_of_its_request() {
 
 #[tokio::test(start_paused = true)]
 async fn an_earlier_message_is_answered_again_with_the_settings_of_its_turn_also_after_a_restart() {
-    let (provider, journal) = (Scripted::new([reports()]), Arc::new(MemoryJournal::new()));
+    let (provider, journal) =
+        (Scripted::new([reports(), reports(), reports(), reports()]).once(), Arc::new(MemoryJournal::new()));
     let world = World::of(builder(provider.clone()).journal(journal.clone()));
     run(&world, full()).await;
     run(&world, world.message("plain").final_report(RequiredReport::new(json!({ "type": "object" })))).await;
@@ -101,7 +102,7 @@ async fn an_earlier_message_is_answered_again_with_the_settings_of_its_turn_also
 
 #[tokio::test(start_paused = true)]
 async fn a_queued_message_has_the_settings_of_the_turn_that_it_waited_for() {
-    let provider = Scripted::new([vec![text("hel"), Cue::Hang], reports()]);
+    let provider = Scripted::new([vec![text("hel"), Cue::Hang], reports()]).once();
     let world = World::new(provider.clone());
     let started = world.orchestrator.start(full()).await.unwrap();
     let mut watcher = world.watch(Some(started.from)).await;
@@ -124,7 +125,7 @@ impl Provider for Plain {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_lacks_a_parameter_of_the_request_is_refused_by_name() {
-    let plain = Scripted::new([reports()]);
+    let plain = Scripted::new([reports()]).once();
     let world =
         World::of(builder(Scripted::new([fails()])).model("p", "plain", Arc::new(Plain(plain.clone()))));
     let failed = run(&world, full()).await;
