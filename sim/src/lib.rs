@@ -35,6 +35,7 @@ pub mod journal;
 mod loopback;
 pub mod nats;
 pub mod numbered;
+pub mod pacing;
 #[cfg(unix)]
 pub mod postgres;
 pub mod relay;

@@ -1,0 +1,111 @@
+//! A call that is to be made, and the answer to the question whether it may be.
+
+use core::fmt;
+
+use everturn_kernel::Millis;
+use everturn_wire::TurnId;
+
+use crate::What;
+
+/// A call that a turn wants to make.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The turn.
+    pub turn: &'a TurnId,
+    /// Since when the turn has wanted to make this call: calls are admitted by age.
+    pub since: Millis,
+    /// Who goes first.
+    pub priority: Priority,
+    /// The estimated size.
+    pub size: Size,
+}
+
+/// Who goes first if calls have to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Somebody watches.
+    #[default]
+    Interactive,
+    /// Nobody does. One of eight admitted calls is a background call if any waits.
+    Background,
+}
+
+/// The size of a call, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// What is sent.
+    pub input: u64,
+    /// What is answered.
+    pub output: u64,
+}
+
+impl Size {
+    /// Returns how much of this kind of limit the call uses up.
+    pub(crate) fn of(self, what: What) -> u64 {
+        match what {
+            What::Requests => 1,
+            What::Tokens => self.input.saturating_add(self.output),
+            What::InputTokens => self.input,
+            What::OutputTokens => self.output,
+        }
+    }
+}
+
+/// The name of an admitted call. Later calls have greater ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub(crate) u64);
+
+/// Whether a call may be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It may be made now. Report what becomes of it.
+    Go(Ticket),
+    /// It has to wait.
+    Wait(Wait),
+}
+
+/// How long to wait, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// When to ask again at the latest: an estimate. [`crate::Pacer::let_go`] may name the turn earlier.
+    pub until: Millis,
+    /// The reason.
+    pub because: Because,
+}
+
+/// Why a call has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Because {
+    /// The provider said when to ask again.
+    Hint,
+    /// The limit that the provider reported has no room.
+    Window(What),
+    /// As many calls were accepted lately as the provider is known to accept.
+    Learnt,
+    /// As many calls are running as the provider is known to accept.
+    Busy,
+    /// Another turn was refused, and the provider did not say for how long.
+    Refused,
+    /// Another call is finding out whether the target answers again.
+    Probe,
+    /// Calls are let go one after another, because it is not known how many are accepted.
+    Ramp,
+    /// Others came first.
+    Turn,
+}
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hint => "the provider said when to ask again",
+            Self::Window(What::Requests) => "the provider's limit on requests is used up",
+            Self::Window(_) => "the provider's limit on tokens has no room for this call",
+            Self::Learnt => "the provider was refusing calls at this rate",
+            Self::Busy => "the provider was refusing so many calls at once",
+            Self::Refused => "the provider refused another call",
+            Self::Probe => "another call is finding out whether the provider answers again",
+            Self::Ramp => "calls are made one after another, as it is not known how many are accepted",
+            Self::Turn => "other calls came first",
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! When may a model be called, and when again: a pure machine.
+//!
+//! A [`Pacer`] knows, per target, the limits that the provider reported ([`Limits`]), those that it learnt from refusals,
+//! which calls are running, and who waits. [`Pacer::admit`] answers whether a call may be made now. The owner reports what
+//! became of each call: [`Pacer::heard`], [`Pacer::refused`], [`Pacer::ended`]. After each report, and at
+//! [`Pacer::next_at`], [`Pacer::let_go`] names the turns whose wait is over, in order.
+//!
+//! | situation | answer | because |
+//! |---|---|---|
+//! | nothing is known, one call at a time | go | |
+//! | nothing is known, many calls at once | go, 8 at first, twice as many each second | [`Because::Ramp`] |
+//! | the provider reported what is left | go while it fits, else wait until it does | [`Because::Window`] |
+//! | refused, and calls are running | wait until one of them ends | [`Because::Busy`] |
+//! | refused again, or nothing is running | wait until as many calls as were accepted are old enough | [`Because::Learnt`] |
+//! | refused with a hint | all wait until the hint ends | [`Because::Hint`] |
+//! | refused without a hint | others wait, at most 30 s between probes; the refused turn follows its schedule | [`Because::Refused`] |
+//! | a call is finding out whether the target answers again | wait for its outcome | [`Because::Probe`] |
+//! | others came first | wait for them: interactive calls first, then by age | [`Because::Turn`] |
+//!
+//! This crate does *not* decide how long a refused turn waits before it asks again: that is its schedule's.
+#![no_std]
+
+extern crate alloc;
+
+mod call;
+mod ceiling;
+mod closed;
+mod learnt;
+mod limit;
+mod log;
+mod pacer;
+mod queue;
+mod ramp;
+mod reserve;
+mod search;
+mod target;
+mod window;
+
+pub use call::{Admission, Because, Call, Priority, Size, Ticket, Wait};
+pub use limit::{Limits, Told, What};
+pub use pacer::Pacer;

@@ -1,0 +1,33 @@
+//! Limits as providers report them.
+
+use alloc::vec::Vec;
+
+/// The limits that the headers of a response report; empty if none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits(pub Vec<Told>);
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum What {
+    /// Requests.
+    Requests,
+    /// Tokens of requests and answers.
+    Tokens,
+    /// Tokens of requests.
+    InputTokens,
+    /// Tokens of answers.
+    OutputTokens,
+}
+
+/// One limit, as a response reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What it counts.
+    pub what: What,
+    /// How much a whole window allows, if reported.
+    pub limit: Option<u64>,
+    /// How much is left.
+    pub remaining: u64,
+    /// When the window is whole again, in milliseconds from the response.
+    pub reset_ms: u64,
+}

@@ -1,0 +1,64 @@
+//! How many calls are made at once if nothing is known: few at first, twice as many each second.
+
+use everturn_kernel::Millis;
+
+/// Calls let go at once.
+const FIRST: u64 = 8;
+
+/// The ramp ends after this many milliseconds, or begins anew after so long a pause.
+const LONGEST_MS: u64 = 16_000;
+
+/// Lets more and more calls go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ramp {
+    since: Option<Millis>,
+    let_go: u64,
+    last: Millis,
+    /// How many were let go in the last ramp that met no refusal.
+    proven: u64,
+}
+
+impl Ramp {
+    /// Begins anew with the next call, because a call was refused.
+    pub(crate) fn restart(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Returns when the next call may go.
+    pub(crate) fn room_at(&self, others: u64, now: Millis) -> Millis {
+        let Some(since) = self.since.filter(|_| now.since(self.last) < LONGEST_MS) else { return now };
+        let n = self.let_go.saturating_add(others).saturating_sub(self.proven);
+        since.plus(reached_ms(n)).max(now)
+    }
+
+    pub(crate) fn take(&mut self, now: Millis) {
+        if self.since.is_none() || now.since(self.last) >= LONGEST_MS {
+            let proven = self.let_go.max(self.proven / 2);
+            *self = Self { since: Some(now), let_go: 0, last: now, proven };
+        }
+        self.let_go = self.let_go.saturating_add(1);
+        self.last = now;
+    }
+}
+
+/// Returns after how many milliseconds more than `n` calls may have been made: none for the first eight, then twice as
+/// many each second, evenly within it.
+fn reached_ms(n: u64) -> u64 {
+    if n < FIRST {
+        return 0;
+    }
+    let bracket = (n / FIRST).ilog2();
+    let begin = FIRST << bracket;
+    (u64::from(bracket) * 1_000 + (n - begin) * 1_000 / begin).min(LONGEST_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_doubles_each_second() {
+        let times = [0, 7, 8, 12, 16, 31, 32, 64, 512].map(reached_ms);
+        assert_eq!(times, [0, 0, 0, 500, 1_000, 1_937, 2_000, 3_000, 6_000]);
+    }
+}

@@ -1,0 +1,263 @@
+//! One situation each: what the pacer answers, and why.
+
+use everturn_kernel::Millis;
+use everturn_pacing::{Admission, Because, Call, Limits, Pacer, Priority, Size, Ticket, Told, What};
+use everturn_wire::{Category, Failure, TurnId};
+
+const TARGET: &str = "work/model";
+
+struct Desk {
+    pacer: Pacer,
+    now: u64,
+}
+
+fn limits(what: What, limit: u64, remaining: u64, reset_ms: u64) -> Limits {
+    Limits(vec![Told { what, limit: Some(limit), remaining, reset_ms }])
+}
+
+fn refusal(hint_ms: Option<u64>) -> Failure {
+    Failure { hint_ms, ..Failure::new(Category::RateLimited, true, "HTTP 429") }
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { pacer: Pacer::new(), now: 1_000_000 }
+    }
+
+    fn ask_as(&mut self, turn: &str, priority: Priority, size: Size) -> Admission {
+        let turn = TurnId::from(turn);
+        let call = Call { turn: &turn, since: Millis(self.now), priority, size };
+        self.pacer.admit(TARGET, &call, Millis(self.now))
+    }
+
+    fn ask(&mut self, turn: &str) -> Admission {
+        self.ask_as(turn, Priority::Interactive, Size::default())
+    }
+
+    #[track_caller]
+    fn goes(&mut self, turn: &str) -> Ticket {
+        match self.ask(turn) {
+            Admission::Go(ticket) => ticket,
+            Admission::Wait(wait) => panic!("{turn} waits: {wait:?}"),
+        }
+    }
+
+    /// Returns for how long the turn waits, in milliseconds, and why.
+    #[track_caller]
+    fn waits(&mut self, turn: &str) -> (u64, Because) {
+        match self.ask(turn) {
+            Admission::Go(_) => panic!("{turn} goes"),
+            Admission::Wait(wait) => (wait.until.0 - self.now, wait.because),
+        }
+    }
+
+    fn heard(&mut self, ticket: Ticket, limits: &Limits) {
+        self.pacer.heard(TARGET, ticket, limits, Millis(self.now));
+    }
+
+    fn answers(&mut self, ticket: Ticket) {
+        self.heard(ticket, &Limits::default());
+        self.pacer.ended(TARGET, ticket, None);
+    }
+
+    /// The turn's call is refused; by its schedule, it asks again after `wait_ms`.
+    fn refused(&mut self, turn: &str, ticket: Ticket, failure: &Failure, wait_ms: u64) {
+        let turn = TurnId::from(turn);
+        let (since, priority, size) = (Millis(self.now), Priority::Interactive, Size::default());
+        let call = Call { turn: &turn, since, priority, size };
+        let retry = Some((&call, Millis(self.now + wait_ms)));
+        self.pacer.refused(TARGET, ticket, failure, &Limits::default(), retry, Millis(self.now));
+    }
+
+    fn let_go(&mut self) -> Vec<String> {
+        let turns = self.pacer.let_go(TARGET, Millis(self.now));
+        turns.iter().map(|turn| turn.as_str().to_owned()).collect()
+    }
+}
+
+#[test]
+fn a_lone_turn_follows_its_schedule_alone() {
+    let mut desk = Desk::new();
+    for wait_ms in [40, 80, 160, 40, 7] {
+        let ticket = desk.goes("a");
+        desk.now += 10;
+        desk.refused("a", ticket, &refusal(None), wait_ms);
+        assert_eq!(desk.let_go(), Vec::<String>::new(), "not before its schedule");
+        desk.now += wait_ms;
+    }
+    let ticket = desk.goes("a");
+    desk.answers(ticket);
+    for _ in 0..100 {
+        let ticket = desk.goes("a");
+        desk.answers(ticket);
+        desk.now += 5;
+    }
+}
+
+#[test]
+fn a_hint_holds_everybody() {
+    let mut desk = Desk::new();
+    let ticket = desk.goes("a");
+    desk.refused("a", ticket, &refusal(Some(9_000)), 9_000);
+    assert_eq!(desk.waits("b"), (9_000, Because::Hint));
+    desk.now += 8_999;
+    assert_eq!(desk.waits("a"), (1, Because::Hint));
+    assert_eq!(desk.let_go(), Vec::<String>::new());
+    desk.now += 1;
+    assert_eq!(desk.let_go(), ["a"], "one finds out");
+}
+
+#[test]
+fn others_wait_at_most_half_a_minute_between_probes() {
+    let mut desk = Desk::new();
+    let mut ticket = desk.goes("a");
+    let mut longest = 0;
+    for round in 0..12 {
+        desk.refused("a", ticket, &refusal(None), 1_800_000);
+        let other = format!("other {round}");
+        let (wait_ms, because) = desk.waits(&other);
+        assert_eq!(because, Because::Refused);
+        longest = wait_ms.max(longest);
+        desk.now += wait_ms;
+        ticket = desk.goes(&other);
+        assert_eq!(desk.waits("b").1, Because::Probe, "one at a time");
+        desk.pacer.forget(TARGET, &"b".into());
+        desk.now += 100;
+    }
+    assert_eq!(longest, 30_000);
+}
+
+#[test]
+fn a_probe_that_is_never_answered_does_not_hold_others_for_ever() {
+    let mut desk = Desk::new();
+    let ticket = desk.goes("a");
+    desk.refused("a", ticket, &refusal(None), 60_000);
+    desk.now += 1_000;
+    let probe = desk.goes("b");
+    assert_eq!(desk.waits("c").1, Because::Probe);
+    desk.pacer.ended(TARGET, probe, None);
+    assert_eq!(desk.let_go(), ["c"]);
+    // Nor does a turn that was let go and never came.
+    desk.now += 5_001;
+    desk.goes("d");
+}
+
+#[test]
+fn refused_turns_go_in_order_once_another_is_answered() {
+    let mut desk = Desk::new();
+    let tickets = ["a", "b", "c"].map(|turn| (turn, desk.goes(turn)));
+    for (turn, ticket) in tickets {
+        desk.refused(turn, ticket, &refusal(Some(1_000)), 1_800_000);
+        desk.now += 1;
+    }
+    desk.now += 1_000;
+    let probe = desk.goes("d");
+    assert_eq!(desk.let_go(), Vec::<String>::new());
+    desk.heard(probe, &Limits::default());
+    let mut gone = desk.let_go();
+    while gone.len() < 3 {
+        desk.now = desk.pacer.next_at(TARGET, Millis(desk.now)).expect("somebody waits").0;
+        gone.extend(desk.let_go());
+    }
+    assert_eq!(gone, ["a", "b", "c"]);
+}
+
+#[test]
+fn a_reported_limit_is_used_up_and_never_exceeded() {
+    let mut desk = Desk::new();
+    let first = desk.goes("first");
+    desk.heard(first, &limits(What::Requests, 10, 3, 20_000));
+    (0..3).for_each(|n| _ = desk.goes(&format!("{n}")));
+    assert_eq!(desk.waits("x"), (20_000, Because::Window(What::Requests)));
+    desk.now += 20_000;
+    assert_eq!(desk.let_go(), ["x"]);
+    (0..9).for_each(|n| _ = desk.goes(&format!("next {n}")));
+    assert_eq!(desk.waits("y").1, Because::Window(What::Requests));
+}
+
+#[test]
+fn an_overtaken_report_says_nothing() {
+    let mut desk = Desk::new();
+    let (first, second) = (desk.goes("first"), desk.goes("second"));
+    desk.heard(second, &limits(What::Requests, 10, 1, 20_000));
+    desk.heard(first, &limits(What::Requests, 10, 2, 20_000));
+    desk.goes("a");
+    assert_eq!(desk.waits("b").1, Because::Window(What::Requests));
+}
+
+#[test]
+fn a_call_that_does_not_fit_waits_for_its_window_and_smaller_ones_use_the_rest() {
+    let mut desk = Desk::new();
+    let first = desk.goes("first");
+    desk.heard(first, &limits(What::Tokens, 10_000, 2_000, 30_000));
+    let huge = desk.ask_as("huge", Priority::Interactive, Size { input: 9_000, output: 0 });
+    let Admission::Wait(wait) = huge else { panic!("{huge:?}") };
+    assert_eq!((wait.until.0 - desk.now, wait.because), (30_000, Because::Window(What::Tokens)));
+    let small = desk.ask_as("small", Priority::Interactive, Size { input: 500, output: 500 });
+    assert!(matches!(small, Admission::Go(_)), "{small:?}");
+    desk.now += 30_000;
+    assert_eq!(desk.let_go(), ["huge"]);
+}
+
+#[test]
+fn a_call_larger_than_the_limit_is_left_to_the_provider() {
+    let mut desk = Desk::new();
+    let first = desk.goes("first");
+    desk.heard(first, &limits(What::Tokens, 10_000, 9_500, 30_000));
+    let huge = desk.ask_as("huge", Priority::Interactive, Size { input: 90_000, output: 0 });
+    assert!(matches!(huge, Admission::Wait(_)));
+    desk.now += 30_000;
+    assert_eq!(desk.let_go(), ["huge"], "when the window is whole");
+}
+
+#[test]
+fn a_limit_on_calls_at_once_is_learnt() {
+    let mut desk = Desk::new();
+    let running: Vec<Ticket> = (0..4).map(|n| desk.goes(&format!("{n}"))).collect();
+    running.iter().for_each(|ticket| desk.heard(*ticket, &Limits::default()));
+    let fifth = desk.goes("fifth");
+    desk.refused("fifth", fifth, &refusal(None), 5_000);
+    assert_eq!(desk.waits("sixth").1, Because::Busy);
+    desk.pacer.ended(TARGET, running[0], None);
+    assert_eq!(desk.let_go(), ["sixth"], "the refused turn follows its schedule");
+}
+
+#[test]
+fn interactive_calls_go_first_and_one_in_eight_is_a_background_call() {
+    let mut desk = Desk::new();
+    let ticket = desk.goes("probe");
+    desk.refused("probe", ticket, &refusal(Some(1_000)), 600_000);
+    for n in 0..20 {
+        desk.ask_as(&format!("b{n}"), Priority::Background, Size::default());
+        desk.ask_as(&format!("i{n}"), Priority::Interactive, Size::default());
+        desk.now += 1;
+    }
+    desk.pacer.forget(TARGET, &"probe".into());
+    let mut gone: Vec<String> = Vec::new();
+    while gone.len() < 40 {
+        desk.now = desk.pacer.next_at(TARGET, Millis(desk.now)).expect("somebody waits").0;
+        for turn in desk.let_go() {
+            let Admission::Go(ticket) = desk.ask(&turn) else { panic!("{turn} was let go") };
+            desk.answers(ticket);
+            gone.push(turn);
+        }
+    }
+    let (first, second) = (&gone[..8], &gone[8..16]);
+    assert_eq!(first, ["i0", "i1", "i2", "i3", "i4", "i5", "i6", "b0"]);
+    assert_eq!(second, ["i7", "i8", "i9", "i10", "i11", "i12", "i13", "b1"]);
+}
+
+#[test]
+fn background_calls_leave_something_for_interactive_ones() {
+    let mut desk = Desk::new();
+    let first = desk.goes("first");
+    desk.heard(first, &limits(What::Requests, 100, 99, 60_000));
+    let mut made = 0;
+    while let Admission::Go(_) = desk.ask_as(&format!("b{made}"), Priority::Background, Size::default()) {
+        made += 1;
+    }
+    assert_eq!(made, 89, "a tenth is kept");
+    desk.goes("person");
+    desk.now += 54_000;
+    assert!(!desk.let_go().is_empty(), "what nobody used is given away as the window ends");
+}

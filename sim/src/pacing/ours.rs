@@ -1,0 +1,85 @@
+//! Everturn's own policy: the pacer, and the schedule `patient` for refused turns.
+
+use std::collections::HashMap;
+
+use everturn_kernel::{Millis, Retry, Schedule as _};
+use everturn_orchestrator::Patient;
+use everturn_pacing::{Admission, Call, Limits, Pacer, Ticket};
+use everturn_wire::{Failure, TurnId};
+
+use super::{
+    policy::{Next, Policy, Wanted},
+    vendor::Vendor,
+};
+
+const TARGET: &str = "target";
+
+#[derive(Default)]
+pub(super) struct Ours {
+    pacer: Pacer,
+    tickets: HashMap<usize, Ticket>,
+    attempts: HashMap<usize, u32>,
+}
+
+fn name(turn: usize) -> TurnId {
+    TurnId::from(turn.to_string())
+}
+
+fn call(wanted: Wanted, turn: &TurnId) -> Call<'_> {
+    let Wanted { since, priority, size, .. } = wanted;
+    Call { turn, since: Millis(since), priority, size }
+}
+
+impl Policy for Ours {
+    fn want(&mut self, wanted: Wanted, _: &mut Vendor, now: u64) -> Next {
+        let turn = name(wanted.turn);
+        match self.pacer.admit(TARGET, &call(wanted, &turn), Millis(now)) {
+            Admission::Go(ticket) => {
+                self.tickets.insert(wanted.turn, ticket);
+                Next::Now
+            }
+            Admission::Wait(wait) => Next::At(wait.until.0.max(now + 1)),
+        }
+    }
+
+    fn heard(&mut self, turn: usize, limits: &Limits, now: u64) {
+        self.attempts.remove(&turn);
+        self.pacer.heard(TARGET, self.tickets[&turn], limits, Millis(now));
+    }
+
+    fn refused(&mut self, wanted: Wanted, failure: &Failure, limits: &Limits, now: u64) -> u64 {
+        let turn = name(wanted.turn);
+        let attempt = self.attempts.entry(wanted.turn).or_default();
+        let wait = Patient.delay_for(&Retry::new(*attempt, failure).of_turn(&turn));
+        *attempt += 1;
+        let wait_ms =
+            wait.map_or(1_800_000, |wait| wait.as_millis() as u64).max(failure.hint_ms.unwrap_or(0));
+        let retry = Some((&call(wanted, &turn), Millis(now + wait_ms)));
+        let ticket = self.tickets.remove(&wanted.turn).expect("a call was made");
+        self.pacer.refused(TARGET, ticket, failure, limits, retry, Millis(now));
+        now + wait_ms
+    }
+
+    fn ended(&mut self, turn: usize, _: u64) {
+        if let Some(ticket) = self.tickets.remove(&turn) {
+            self.pacer.ended(TARGET, ticket, None);
+        }
+    }
+
+    fn released(&mut self, _: &mut Vendor, now: u64) -> Vec<usize> {
+        let released = self.pacer.let_go(TARGET, Millis(now));
+        released.iter().filter_map(|turn| turn.as_str().parse().ok()).collect()
+    }
+
+    fn next_at(&mut self, _: &mut Vendor, now: u64) -> Option<u64> {
+        self.pacer.next_at(TARGET, Millis(now)).map(|at| at.0)
+    }
+
+    fn demand(&self) -> u64 {
+        (self.pacer.waiting(TARGET) + self.tickets.len()) as u64
+    }
+
+    fn share(&mut self, mine: u64, all: u64, now: u64) {
+        self.pacer.share(TARGET, mine, all, Millis(now));
+    }
+}

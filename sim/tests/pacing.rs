@@ -1,0 +1,78 @@
+//! What the pacer achieves with simulated providers, beside what others do.
+
+use everturn_sim::pacing::{PolicyKind, Scenario, Tells, run, scenarios};
+
+/// What a policy must achieve: the share of capacity used at least, and of calls refused at most.
+fn goal(scenario: &Scenario) -> Option<(f64, f64)> {
+    let (name, load) = (scenario.name, &scenario.load.name);
+    if !load.starts_with("500 turns at once") || name.starts_with("600") {
+        return None;
+    }
+    let nodes = load.ends_with("servers");
+    match (scenario.tells, nodes) {
+        (Tells::All, false) => Some((0.96, 0.01)),
+        // What it does not achieve yet is said in notes/pacing.md.
+        (_, false) if name.starts_with("bucket of 5") => None,
+        (_, true) if name.starts_with("bucket") || name.contains("at once") => None,
+        _ => Some((0.90, 0.05)),
+    }
+}
+
+#[test]
+fn capacity_is_used_and_few_calls_are_refused() {
+    let mut checked = 0;
+    for scenario in scenarios() {
+        let Some((used, refused)) = goal(&scenario) else { continue };
+        let best = run(&scenario, PolicyKind::Oracle, 1);
+        let ours = run(&scenario, PolicyKind::Ours, 1);
+        let what = format!("{}, {}, {}", scenario.name, scenario.tells, scenario.load.name);
+        assert_eq!(ours.unserved, 0, "{what}");
+        assert!(ours.used(&best) >= used, "{what}: {:.3} used", ours.used(&best));
+        assert!(ours.refused_share() <= refused, "{what}: {:.3} refused", ours.refused_share());
+        checked += 1;
+    }
+    assert!(checked >= 15, "{checked} rows");
+}
+
+#[test]
+fn everybody_is_served_with_fewer_refusals_than_by_others() {
+    // A wrong hint makes others ask a hundred thousand times, which takes long to play.
+    for scenario in scenarios().into_iter().filter(|scenario| scenario.tells != Tells::WrongHint) {
+        let ours = run(&scenario, PolicyKind::Ours, 3);
+        let what = format!("{}, {}, {}", scenario.name, scenario.tells, scenario.load.name);
+        assert_eq!(ours.unserved, 0, "{what}");
+        for other in [PolicyKind::FullJitter, PolicyKind::AwsAdaptive] {
+            let theirs = run(&scenario, other, 3);
+            let (ours, theirs) = (ours.refused_share(), theirs.refused_share());
+            assert!(ours <= theirs + 0.001, "{what}: {ours:.3}, {} {theirs:.3}", other.name());
+        }
+    }
+}
+
+#[test]
+fn an_interactive_call_waits_no_longer_beside_background_calls() {
+    let all = scenarios();
+    let of = |name: &str, load: &str| {
+        let fits = |scenario: &&Scenario| {
+            scenario.name.starts_with(name)
+                && scenario.tells == Tells::All
+                && scenario.load.name.starts_with("20 interactive")
+                && scenario.load.name.contains("beside") == load.contains("beside")
+        };
+        run(all.iter().find(fits).expect("a scenario"), PolicyKind::Ours, 1)
+    };
+    for name in ["60 a minute, fixed", "bucket of 60"] {
+        let (alone, beside) = (of(name, "alone").wait_ms(0.99), of(name, "beside").wait_ms(0.99));
+        assert!(beside <= 2 * alone, "{name}: {beside} ms beside background calls, {alone} ms alone");
+    }
+}
+
+#[test]
+fn a_run_is_the_same_each_time() {
+    let scenario = &scenarios()[1];
+    let runs = [0, 1].map(|_| run(scenario, PolicyKind::Ours, 5));
+    assert_eq!(
+        (runs[0].calls, runs[0].refused, runs[0].last_ms),
+        (runs[1].calls, runs[1].refused, runs[1].last_ms)
+    );
+}
