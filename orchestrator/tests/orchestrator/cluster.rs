@@ -12,7 +12,9 @@ mod take_over;
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Builder, Clock, Cursor, Error, MemoryState, Orchestrator, SystemClock};
+use everturn_orchestrator::{
+    Builder, Clock, Cursor, Error, MemoryState, Orchestrator, SubscribeFrom, SystemClock,
+};
 use everturn_provider::{Cue, Scripted};
 use everturn_sim::cluster::{Carriage, Noise, SharedLog, contract};
 use everturn_wire::ConversationStatus;
@@ -292,6 +294,25 @@ async fn a_cursor_may_be_ahead_of_what_a_node_has_heard() {
     let (c, _) = nodes.node("c", [answer("five")]).await;
     c.start("and").await.unwrap();
     assert!(told(&mut beyond).await.contains(&"text-delta five".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_running_turn_and_its_end_are_found_although_nothing_was_heard() {
+    let nodes = Nodes::noisy(Noise { lost: 1.0, ..Noise::default() });
+    let (a, _) = nodes.node("a", [answer("one"), slow(&["two ", "three"])]).await;
+    let (b, _) = nodes.node("b", [vec![]]).await;
+    a.say("hi").await.turn().await;
+    // It has loaded the conversation, and hears nothing after that.
+    let _follows = b.watch(None).await;
+    let started = a.start("more").await.unwrap();
+    let mut running = b.watch(None).await;
+    assert_eq!(running.subscription.cursor(), started.from);
+    let subscription = b.orchestrator.subscribe(&b.id, SubscribeFrom::End, true).await.unwrap();
+    let mut rest = Watcher { subscription };
+    assert!(rest.subscription.cursor() > started.from);
+    let (running, rest) = (told(&mut running).await, told(&mut rest).await);
+    assert!(running.contains(&"text-delta two three".to_owned()), "{running:?}");
+    assert!(running.ends_with(&rest) && rest.len() < running.len(), "{running:?} {rest:?}");
 }
 
 #[tokio::test(start_paused = true)]
