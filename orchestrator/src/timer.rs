@@ -92,10 +92,10 @@ impl Timers {
         self.start(is_first);
     }
 
-    /// Looks at a conversation at this time, as its turn may be able to continue before its wait ends. Only a hint: the turn
-    /// is not counted.
+    /// Looks at a conversation at this time, as its turn may be able to continue before its wait ends. That may be in vain, and
+    /// does not count as a turn.
     pub(crate) fn look_at(self: &Arc<Self>, at: Millis, id: ConversationId) {
-        let is_first = self.index.hint(at, id);
+        let is_first = self.index.look(at, id);
         self.start(is_first);
     }
 
@@ -149,18 +149,18 @@ impl Timers {
         if self.journal_fails.load(Ordering::Relaxed) { (1, PROBE) } else { (IN_A_ROW, PAUSE) }
     }
 
-    async fn wake(self: Arc<Self>, id: ConversationId, is_hint: bool) {
+    async fn wake(self: Arc<Self>, id: ConversationId, is_look: bool) {
         match AssertUnwindSafe(self.wakes.wake(&id)).catch_unwind().await {
             Ok(Woken::Done) => {}
             Ok(Woken::Early(until)) => self.wake_at(until, id),
             Ok(Woken::NotYet) => {
                 self.journal_fails(true);
-                self.try_again(id, !is_hint);
+                self.try_again(id, !is_look);
             }
             Err(panic) => {
                 let panic = panic_text(panic.as_ref());
                 tracing::error!(conversation = %id, panic, "a parked turn could not be woken yet");
-                self.try_again(id, !is_hint);
+                self.try_again(id, !is_look);
             }
         }
     }
@@ -184,10 +184,10 @@ async fn run(timers: Weak<Timers>, clock: Arc<dyn Clock>, changed: Arc<Notify>) 
             continue;
         }
         match strong.index.due(clock.now()) {
-            Ok((id, is_hint)) => {
+            Ok((id, is_look)) => {
                 tokio::select! {
                     biased;
-                    _ = tokio::spawn(strong.wake(id, is_hint)) => {}
+                    _ = tokio::spawn(strong.wake(id, is_look)) => {}
                     () = clock.sleep(PATIENCE) => {}
                 }
                 in_a_row += 1;

@@ -22,7 +22,7 @@ struct Entries {
     parked: BTreeMap<Place, Parked>,
     /// Those to look at before, which are not counted: a second index by conversation, to move their places, would cost
     /// memory for every parked turn.
-    hints: BTreeSet<Place>,
+    looks: BTreeSet<Place>,
 }
 
 type Place = (Millis, ConversationId);
@@ -44,8 +44,8 @@ impl Index {
     }
 
     /// Adds a conversation to look at. Returns whether it is the earliest now.
-    pub(super) fn hint(&self, at: Millis, id: ConversationId) -> bool {
-        self.add(at, |entries| _ = entries.hints.insert((at, id)))
+    pub(super) fn look(&self, at: Millis, id: ConversationId) -> bool {
+        self.add(at, |entries| _ = entries.looks.insert((at, id)))
     }
 
     fn add(&self, at: Millis, add: impl FnOnce(&mut Entries)) -> bool {
@@ -103,7 +103,7 @@ impl Index {
         wakes
     }
 
-    /// Removes and returns the first conversation if it is due, and whether it was only a hint; otherwise returns the time
+    /// Removes and returns the first conversation if it is due, and whether it is only to be looked at; otherwise returns the time
     /// left until then.
     pub(super) fn due(&self, now: Millis) -> Result<(ConversationId, bool), Option<Duration>> {
         let mut entries = self.lock();
@@ -122,15 +122,15 @@ impl Index {
 impl Entries {
     fn first(&self) -> Option<&Place> {
         let parked = self.parked.first_key_value().map(|(place, _)| place);
-        parked.into_iter().chain(self.hints.first()).min()
+        parked.into_iter().chain(self.looks.first()).min()
     }
 
-    /// Removes the first one. The second value says whether it is a hint.
+    /// Removes the first one. The second value says whether it is only to be looked at.
     fn pop(&mut self) -> Option<(ConversationId, bool)> {
         let parked = self.parked.first_key_value().map(|(place, _)| place);
-        let is_hint = self.hints.first().is_some_and(|hint| parked.is_none_or(|parked| hint < parked));
+        let is_look = self.looks.first().is_some_and(|look| parked.is_none_or(|parked| look < parked));
         let place =
-            if is_hint { self.hints.pop_first() } else { self.parked.pop_first().map(|(place, _)| place) };
-        place.map(|(_, id)| (id, is_hint))
+            if is_look { self.looks.pop_first() } else { self.parked.pop_first().map(|(place, _)| place) };
+        place.map(|(_, id)| (id, is_look))
     }
 }
