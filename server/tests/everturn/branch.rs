@@ -109,7 +109,7 @@ async fn a_branch_outlives_its_server() {
     let replies = ["A1", "A2"].map(said).into_iter().chain([fault::overloaded(), said("B1"), said("B3")]);
     let provider = Loopback::start(replies).await;
     let home = Home::with_provider(&provider, LONG);
-    let first = home.serve().await;
+    let mut first = home.serve().await;
     for question in ["Q1", "Q2"] {
         post(&first, "/chat", &json!({ "conversationId": "c", "message": question })).await.text().await;
     }
@@ -119,7 +119,9 @@ async fn a_branch_outlives_its_server() {
     let mut socket = Socket::open(&first, "/ws").await;
     socket.say(&json!({ "type": "chat.subscribe", "conversationId": "c" })).await;
     socket.events("provider-retry").await;
-    drop((socket, first));
+    drop(socket);
+    // Until it is gone, it holds the file.
+    first.child.kill().await.unwrap();
     let second = home.serve().await;
     let mut socket = Socket::open(&second, "/ws").await;
     socket.say(&json!({ "type": "chat.subscribe", "conversationId": "c" })).await;
