@@ -9,6 +9,7 @@ mod delete;
 mod elsewhere;
 mod end;
 mod export;
+mod key_claim;
 mod list;
 mod lost_reply;
 mod query;

@@ -53,7 +53,7 @@ struct Keyed {
 }
 
 /// Whether a key has started a turn.
-enum Begun {
+pub(super) enum Begun {
     With(Started),
     /// Not up to this version of the conversation.
     Not(Version),
@@ -86,20 +86,24 @@ impl Orchestrator {
         // In its own task: it completes even if this future is dropped, and a repeated request waits for its outcome.
         let this = self.clone();
         let starting = async move {
-            let others = key.conversations().into_iter().filter(|_| start.conversation_id.is_none());
-            let places: Vec<ConversationId> = others.chain([id.clone()]).collect();
-            let _alone = this.registry.alone_with_key(&places[0]).await;
-            let mut unused = Version::default();
-            for place in &places {
-                unused = match this.begun_with(place, &key).await? {
-                    Begun::With(begun) => return Ok(begun),
-                    // The last one is that of the turn.
-                    Begun::Not(unused) => unused,
-                };
-            }
+            let [of_key, _] = key.conversations();
+            let _alone = this.registry.alone_with_key(&of_key).await;
+            let unused = match this.find_begun(&id, &key).await? {
+                Begun::With(begun) => return Ok(begun),
+                Begun::Not(unused) => unused,
+            };
+            let claim = match start.conversation_id {
+                Some(_) => Some(this.claim_key(&id, &key).await?),
+                None => None,
+            };
             let turn_id = key.turn_id();
-            let key = this.ports.peers.is_some().then_some(Keyed { key, unused });
-            this.start_in(&id, Checked { start, given, turn_id, key, is_new: false, queued: None }).await
+            let keyed = this.ports.peers.is_some().then_some(Keyed { key, unused });
+            let checked = Checked { start, given, turn_id, key: keyed, is_new: false, queued: None };
+            let started = this.start_in(&id, checked).await;
+            if let Some(claim) = claim.filter(|_| started.is_err()) {
+                this.give_up_key(&claim).await;
+            }
+            started
         };
         match tokio::spawn(starting).await {
             Ok(started) => started,
@@ -221,7 +225,7 @@ impl Orchestrator {
     }
 
     /// Returns the turn of the conversation that was started with this key.
-    async fn begun_with(&self, id: &ConversationId, key: &RequestKey) -> Result<Begun, Error> {
+    pub(super) async fn begun_with(&self, id: &ConversationId, key: &RequestKey) -> Result<Begun, Error> {
         let journal = &self.ports.journal;
         let Some(stored) = journal.load(id).await? else { return Ok(Begun::Not(Version::default())) };
         let running = stored.turn.map(|turn| (turn.snapshot.id().clone(), turn.from));

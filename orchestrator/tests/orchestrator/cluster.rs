@@ -404,6 +404,20 @@ async fn a_node_that_began_a_moment_ago_counts_as_alive() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_starts_one_turn_although_another_node_is_given_another_conversation() {
+    let nodes = Nodes::new();
+    let (a, at_a) = nodes.node("a", [slow(&["from a"])]).await;
+    let (b, at_b) = nodes.node("b", [slow(&["from b"])]).await;
+    let (left, right) = (a.message("hi").idempotency_key("key"), b.message("hi").idempotency_key("key"));
+    let right = right.conversation("other");
+    let (left, right) = tokio::join!(a.orchestrator.start(left), b.orchestrator.start(right.clone()));
+    let refused = [&left, &right].into_iter().filter(|started| matches!(started, Err(Error::KeyUsed { .. })));
+    assert_eq!((refused.count(), left.is_ok() || right.is_ok()), (1, true), "{left:?} {right:?}");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(at_a.calls() + at_b.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_start_repeated_at_once_at_another_node_starts_one_turn() {
     let nodes = Nodes::new();
     let (a, at_a) = nodes.node("a", [slow(&["from a"])]).await;

@@ -285,7 +285,7 @@ async fn a_key_finds_its_turn_while_it_waits_and_when_it_has_ended() {
     let orchestrator = make();
     for (start, calls) in [
         (StartTurn::new("hi").idempotency_key("k").conversation("c"), 2),
-        (StartTurn::over(vec![user("hi")]).idempotency_key("k").ephemeral(), 3),
+        (StartTurn::over(vec![user("hi")]).idempotency_key("l").ephemeral(), 3),
     ] {
         let first = orchestrator.start(start.clone()).await.unwrap();
         let again = orchestrator.start(start.clone()).await.unwrap();
@@ -315,9 +315,45 @@ async fn a_key_is_for_all_requests_that_name_no_conversation() {
     let (first, _) = run(&world.orchestrator, start.clone()).await;
     let refused = world.orchestrator.start(start.clone().ephemeral()).await.unwrap_err();
     assert!(matches!(&refused, Error::KeyUsed { .. }), "{refused}");
-    // In a conversation by name it is another key.
-    let (other, _) = run(&world.orchestrator, start.conversation("c")).await;
-    assert!(other.is_new && other.conversation_id != first.conversation_id);
+    let named = world.orchestrator.start(start.conversation("c")).await.unwrap_err();
+    assert!(matches!(&named, Error::KeyUsed { turn_id, .. } if *turn_id == first.turn_id), "{named}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_starts_one_turn_whatever_conversation_is_named() {
+    let provider = Scripted::new([answer("hello"), answer("bye")]);
+    let journal = Arc::new(MemoryJournal::new());
+    let make = || builder(provider.clone()).journal(journal.clone()).build();
+    let start = |place: &str| StartTurn::new("hi").idempotency_key("k").conversation(place);
+    let orchestrator = make();
+    let (first, _) = run(&orchestrator, start("c")).await;
+    for later in [orchestrator.clone(), make()] {
+        for other in [start("d"), StartTurn::new("hi").idempotency_key("k")] {
+            let refused = later.start(other).await.unwrap_err();
+            assert!(
+                matches!(&refused, Error::KeyUsed { turn_id, .. } if *turn_id == first.turn_id),
+                "{refused}"
+            );
+        }
+        assert!(!later.start(start("c")).await.unwrap().is_new);
+        later.drop_ephemeral().await.unwrap();
+        advance(Duration::from_secs(24 * 60 * 60)).await;
+    }
+    assert_eq!(
+        (provider.calls(), orchestrator.conversations(Page::default()).await.unwrap().0.len()),
+        (1, 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_whose_turn_did_not_start_is_free() {
+    let provider = Scripted::new([refused_with_hint(60_000), answer("hello")]);
+    let world = World::new(provider.clone());
+    world.start("busy").await.unwrap();
+    let start = |place: &str| StartTurn::new("hi").idempotency_key("k").conversation(place);
+    let refused = world.orchestrator.start(start("c")).await.unwrap_err();
+    assert!(matches!(&refused, Error::Busy { .. }), "{refused}");
+    assert!(run(&world.orchestrator, start("d")).await.0.is_new);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

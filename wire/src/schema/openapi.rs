@@ -238,7 +238,7 @@ fn parameters() -> Value {
         },
         "idempotencyKey": {
             "name": "Idempotency-Key", "in": "header",
-            "description": "1 to 255 visible ASCII characters. The same request with the same key follows the turn that the first one started, also after a restart; another request with the same key is a 409.",
+            "description": "1 to 255 visible ASCII characters. The same request with the same key follows the turn that the first one started, also after a restart; another request with the same key is a 409, also in another conversation (for a week).",
             "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
         },
         "cursor": {
