@@ -40,10 +40,11 @@ export function served(config, models, { isKept = false } = {}) {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** Kills the server, and restarts it once `on.page` has noticed. */
-  on.crash = async () => {
-    await on.server.stop('SIGKILL');
+  /** Ends the server, and restarts it once `on.page` has noticed and `meanwhile()` is done. */
+  on.crash = async ({ signal = 'SIGKILL', meanwhile = async () => {} } = {}) => {
+    await on.server.stop(signal);
     await on.page.locator('#connection', { hasText: 'Reconnecting' }).waitFor();
+    await meanwhile();
     await start(new URL(on.server.url).host);
     await on.page.waitForFunction(() => document.querySelector('#connection').textContent === '');
   };
