@@ -90,6 +90,20 @@ test('a stopped or cut-off answer says so, has its metrics and can be repeated',
   }
 });
 
+test('the model is known as soon as the turn ends, without asking for it', async () => {
+  await on.open();
+  const asked = [];
+  on.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  const turn = await on.begin();
+  turn.say('A step.');
+  turn.tell(step(turn, 0));
+  turn.end('stop', { ...FIGURES, model: 'demo/other' });
+  await on.sealed();
+  assert.match((await shown('.foot'))[0], /^demo\/other · 9.4 s/);
+  assert.deepEqual(asked.filter((path) => path.includes('/turns/')), []);
+  await isSame();
+});
+
 test('a first wait that was cancelled made no retries', async () => {
   await on.open();
   const turn = await on.begin();

@@ -97,11 +97,6 @@ export class ScriptedServer {
       const all = [...this.conversations.values()].filter(has).map((each) => each.summary);
       return reply(200, all.sort((a, b) => b.lastActivityAt - a.lastActivityAt));
     }
-    const turn = /^\/conversations\/([^/]+)\/turns\/([^/]+)$/.exec(pathname);
-    if (turn) {
-      const known = this.conversations.get(turn[1])?.metrics.find(({ turnId }) => turnId === turn[2]);
-      return known ? reply(200, known) : reply(404, { error: 'no such turn' });
-    }
     const [, id, part] = /^\/conversations\/([^/]+)(?:\/(\w+))?$/.exec(pathname) ?? [];
     const conversation = this.conversations.get(id);
     if (!conversation) return reply(404, { error: `no conversation ${id}` });

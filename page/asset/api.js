@@ -59,9 +59,6 @@ export async function getAttempts(id, turnId) {
   return attempts;
 }
 
-/** The metrics of a sealed turn. */
-export const getTurn = (id, turnId) => get(`${conversation(id)}/turns/${encodeURIComponent(turnId)}`);
-
 export const getModels = () => get('models');
 export const getTargets = () => get('targets');
 /** The servers that share the conversations. */

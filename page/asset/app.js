@@ -1,7 +1,6 @@
 // The page: connects the list, the open conversation, the composer and the socket.
 import { Allowed } from './allowed.js';
-import * as answered from './answered.js';
-import { answerApproval, clockAhead, getAttempts, getTurn } from './api.js';
+import { answerApproval, clockAhead, getAttempts } from './api.js';
 import * as approval from './approval.js';
 import { confirm } from './ask.js';
 import { provide } from './attempts.js';
@@ -71,7 +70,6 @@ listen((what) => {
   open.revise(what);
 });
 approval.listen(async (answer) => (await answerApproval(open.id, answer)).answered);
-answered.provide((turnId) => getTurn(open.id, turnId));
 provide((turnId) => getAttempts(open.id, turnId));
 let open = null; // the conversation that is shown
 const models = new Map(); // by conversation: the model that was chosen for it here

@@ -58,13 +58,12 @@ export class Section {
     if (why) this.note(why);
   }
 
-  /** The turn ended: shows its metrics. `model`: resolves to the model that answered, if it is not known. */
-  seal(facts, model) {
+  /** The turn ended: shows its metrics. */
+  seal(facts) {
     this.node.ariaBusy = 'false';
     this.#foot.classList.remove('working', 'resting');
     this.#foot.textContent = figures(facts);
     this.#foot.after(...attemptsOf(facts));
-    model?.then((found) => found && (this.#foot.textContent = figures({ ...facts, model: found })));
   }
 
   /** Folds everything after the last message, tool result or summary, including the end: a retry replaced it. */

@@ -1,5 +1,4 @@
 // A running turn: converts events to transcript nodes.
-import { modelOf } from './answered.js';
 import { Compaction } from './compaction.js';
 import { Passage } from './passage.js';
 import { forced, missing, reportCard } from './report.js';
@@ -142,11 +141,11 @@ export class Turn {
     for (const card of this.#stepCards) this.#cards.delete(card.toolCallId);
   }
 
-  #done({ reason, durationMs, firstTokenMs, usage, contextSize }) {
+  #done({ reason, model, durationMs, firstTokenMs, usage, contextSize }) {
     this.failed ||= reason === 'error';
     this.aborted = reason === 'aborted';
     this.#passage?.end();
-    Object.assign(this.#figures, { reason, durationMs, firstTokenMs, usage, contextSize });
+    Object.assign(this.#figures, { reason, model, durationMs, firstTokenMs, usage, contextSize });
     this.#section.ended(reason);
   }
 
@@ -155,6 +154,6 @@ export class Turn {
     this.#passage?.end();
     this.#compaction?.end();
     this.#cards.forEach((card) => card.end());
-    this.#section.seal({ turnId: this.id, ...this.#figures }, modelOf(this.id));
+    this.#section.seal({ turnId: this.id, ...this.#figures });
   }
 }

@@ -660,6 +660,8 @@ export interface DoneEvent {
    * nothing was shown.
    */
   firstTokenMs?: number;
+  /** The model that answered last, as `provider/model`; absent if it is not known. */
+  model?: string;
   /** Token counts, summed over the steps. */
   usage?: Usage;
 }

@@ -217,6 +217,9 @@ pub enum EventBody {
         /// nothing was shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first_token_ms: Option<u64>,
+        /// The model that answered last, as `provider/model`; absent if it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
         /// Tool calls that the caller must run, sending the results with its next request; absent if there are none.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<CallerCall>,

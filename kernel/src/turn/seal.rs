@@ -82,6 +82,7 @@ impl Turn {
             usage: self.usage,
             context_size: self.context_size,
             first_token_ms: self.first_token_at.map(|at| at.since(self.started_at)),
+            model: None, // a turn without a route does not know it: the orchestrator does
         });
         fx.tell(EventBody::TurnSealed);
         self.return_to_own_targets();

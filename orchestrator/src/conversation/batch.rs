@@ -106,12 +106,14 @@ impl Batch {
         self
     }
 
-    pub(crate) fn effect(&mut self, effect: Effect, turn_id: &TurnId, now: Millis) {
+    pub(crate) fn effect(&mut self, effect: Effect, turn: &Turn, now: Millis) {
+        let turn_id = turn.id();
         match effect {
             Effect::Tell(mut body) => {
                 match &mut body {
-                    EventBody::Done { duration_ms, calls, .. } => {
+                    EventBody::Done { duration_ms, calls, model, .. } => {
                         (self.duration_ms, self.calls) = (*duration_ms, calls.clone());
+                        *model = self.model(turn);
                     }
                     EventBody::TurnStart { message_seq, supersedes, .. } => {
                         // A history that came with the turn may end with tool results.
@@ -272,6 +274,11 @@ impl Batch {
         }
     }
 
+    /// Returns the model that answered last. With a route, it is the target.
+    fn model(&self, turn: &Turn) -> Option<String> {
+        turn.target().map(|target| target.name.clone()).or_else(|| self.head.model.clone())
+    }
+
     fn metrics(&self, turn: &Turn, outcome: &Outcome) -> TurnMetrics {
         TurnMetrics {
             turn_id: turn.id().clone(),
@@ -281,8 +288,7 @@ impl Batch {
             context_size: turn.context_size(),
             reason: Some(outcome.reason.clone()),
             category: outcome.failure.as_ref().map(|failure| failure.category),
-            // With a route, the model that answers is the target.
-            model: turn.target().map(|target| target.name.clone()).or_else(|| self.head.model.clone()),
+            model: self.model(turn),
             first_seq: Some(self.sealed_seqs.0),
             last_seq: Some(self.sealed_seqs.1),
             first_token_ms: turn.first_token_at().map(|at| at.since(turn.started_at())),

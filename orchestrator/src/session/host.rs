@@ -125,7 +125,7 @@ impl<'s> TurnHost<'s> {
         if turn.outcome().is_some() && closing && !turn.queue().is_empty() {
             // Publish the dropped messages before the end.
             let dropped = EventBody::QueueChanged { queue: Vec::new() };
-            batch.effect(Effect::Tell(dropped), &self.turn_id, now);
+            batch.effect(Effect::Tell(dropped), turn, now);
         }
         fill(&mut batch, turn, effects, &mut self.opening, now);
         if turn.outcome().is_some() && self.conversation.id.is_ephemeral() {
@@ -205,11 +205,11 @@ fn fill(batch: &mut Batch, turn: &Turn, effects: &mut Effects, opening: &mut Ope
     let Opening { accepted, tells_queue } = mem::take(opening);
     batch.accepted(accepted);
     for effect in effects.drain() {
-        batch.effect(effect, turn.id(), now);
+        batch.effect(effect, turn, now);
     }
     if tells_queue {
         let queue = turn.queue().to_vec();
-        batch.effect(Effect::Tell(EventBody::QueueChanged { queue }), turn.id(), now);
+        batch.effect(Effect::Tell(EventBody::QueueChanged { queue }), turn, now);
     }
 }
 

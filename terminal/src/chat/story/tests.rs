@@ -68,6 +68,7 @@ fn done(reason: DoneReason) -> [EventBody; 2] {
         usage: None,
         context_size: None,
         first_token_ms: None,
+        model: None,
         calls: Vec::new(),
     };
     [done, EventBody::TurnSealed]

@@ -77,6 +77,7 @@ fn done(reason: DoneReason) -> EventBody {
         usage: None,
         context_size: None,
         first_token_ms: None,
+        model: None,
         calls: Vec::new(),
     }
 }
@@ -208,6 +209,7 @@ fn ends() -> Vec<EventBody> {
         usage: Some(full_usage()),
         context_size: Some(12),
         first_token_ms: Some(5_300),
+        model: Some("main/large".into()),
         calls: Vec::new(),
     };
     let handed = EventBody::Done {
@@ -216,6 +218,7 @@ fn ends() -> Vec<EventBody> {
         usage: Some(full_usage()),
         context_size: Some(12),
         first_token_ms: Some(5_300),
+        model: Some("main/large".into()),
         calls: vec![CallerCall {
             tool_call_id: "call_1".into(),
             tool_name: "weather".into(),
