@@ -110,6 +110,7 @@ test('a message is edited where it stands, and an edit can be cancelled', async 
   assert.deepEqual(await seen(), ['Earlier version', 'Q1, better', 'B1']);
   assert.deepEqual(await folded(), ['Q1', 'A1', 'Q2', 'A2']);
   await isSame();
+  assert.equal(await page.locator('.steering').count(), 0, 'it is no message that joined an answer');
   await say('Q2', 'B2');
   assert.deepEqual(asked(), ['Q1, better', 'B1', 'Q2']);
   await isSame();

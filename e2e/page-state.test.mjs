@@ -257,6 +257,7 @@ test('a message sent during a turn is queued, steers it, and can be removed', as
   const turn = await begin();
   await send(page, 'First thing');
   await page.locator('#queue li', { hasText: 'First thing' }).waitFor();
+  assert.equal(await page.locator('#queue-hint').innerText(), 'The model gets it with the next tool result, or when this answer ends.');
   await send(page, 'Second thing');
   await page.locator('#queue li', { hasText: 'Second thing' }).waitFor();
   await page.locator('#queue li', { hasText: 'First thing' }).locator('button').click();
@@ -264,6 +265,7 @@ test('a message sent during a turn is queued, steers it, and can be removed', as
   turn.conversation.queue = [];
   turn.tell({ type: 'queue-changed', queue: [] }, { type: 'steering', text: 'Second thing' });
   await page.locator('.steering', { hasText: 'Second thing' }).waitFor();
+  assert.equal(await page.locator('.steering .joined').textContent(), 'Joined this answer');
   assert.equal(await page.locator('#queue').isHidden(), true);
   const stopped = commanded('chat.stop');
   await page.keyboard.press('Escape');

@@ -195,6 +195,26 @@ test('the sample is answered with the help of a tool, and reads the same from hi
   assert.deepEqual(page.wrongs, []);
 });
 
+test('a message that is queued before the dice are rolled joins the turn, and both are answered', async () => {
+  await open();
+  await page.locator('#sample').click();
+  await isRetry(1);
+  await send(page, 'Is it raining?');
+  await page.locator('#queue-hint').waitFor();
+  await page.locator('#retry-now').click();
+  await isRetry(2);
+  await page.locator('#retry-now').click();
+  await page.locator('.steering .joined').waitFor();
+  await sealed();
+  const answer = /The dice were rolled, and the answer is .*"Is it raining\?" joined this turn/s;
+  assert.match(await answerText(page), answer);
+  assert.equal(await page.locator('.turn').count(), 1);
+  await page.reload();
+  await page.locator('.history .steering .joined').waitFor();
+  assert.match(await answerText(page), answer);
+  assert.deepEqual(page.wrongs, []);
+});
+
 test('a server with a token admits clients that have it', async () => {
   const guarded = await startServer([], { EVERTURN_TOKEN: 'let-me-in' });
   try {

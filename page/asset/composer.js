@@ -107,6 +107,7 @@ function fit() {
 /** The messages to be sent with the next tool result or as the next turn. */
 export class Queue {
   #list = byId('queue');
+  #hint = byId('queue-hint');
 
   /** `onCancel(messageId)` */
   constructor({ onCancel }) {
@@ -117,12 +118,12 @@ export class Queue {
     if (event.type === 'user-message') this.hide(); // what still waits is told again by the new turn
     if (event.type !== 'queue-changed') return;
     this.#list.replaceChildren(...event.queue.map((message) => this.#item(message)));
-    this.#list.hidden = event.queue.length === 0;
+    this.#list.hidden = this.#hint.hidden = event.queue.length === 0;
   }
 
   hide() {
     this.#list.replaceChildren();
-    this.#list.hidden = true;
+    this.#list.hidden = this.#hint.hidden = true;
   }
 
   #item({ messageId, text }) {

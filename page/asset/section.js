@@ -11,6 +11,7 @@ import { ending, figures } from './wording.js';
 export function bubble(text, className = '', seq) {
   const node = element('div', { className: `user ${className}`.trim(), role: 'article', ariaLabel: 'You' });
   node.append(element('div', { className: 'bubble' }, text));
+  if (className === 'steering') node.append(element('p', { className: 'joined' }, 'Joined this answer'));
   if (className === '') node.append(element('div', { className: 'beside' }, editOffer(text), copyOffer(() => text)));
   if (seq !== undefined) node.dataset.seq = seq;
   return node;

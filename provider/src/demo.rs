@@ -62,7 +62,9 @@ fn cues(request: &Request) -> Vec<Cue> {
         let body = json!({ "error": { "code": "model_not_found", "message": message } }).to_string();
         return vec![StreamEvent::Failed(failure(404, "application/json", &body)).into()];
     }
-    let turn = request.messages.iter().filter(|message| message.role == Role::User).count();
+    let joined = joined(request);
+    let said_by_people = request.messages.iter().filter(|message| message.role == Role::User).count();
+    let turn = said_by_people - usize::from(joined.is_some());
     let failures = if turn > 1 { &FAILURES[..1] } else { &FAILURES[..] };
     let attempt = request.op.attempt as usize;
     if request.op.step == 0
@@ -82,7 +84,13 @@ fn cues(request: &Request) -> Vec<Cue> {
             cues.push(StreamEvent::ToolCall(call).into());
             ended(cues, request, FinishReason::ToolCalls)
         }
-        (_, Some(result)) => answer(request, &speech::on_dice(result, failures.len())),
+        (_, Some(result)) => {
+            let text = speech::on_dice(result, failures.len());
+            match joined {
+                Some(said) => answer(request, &format!("{text} {}", speech::on_joined(said))),
+                None => answer(request, &text),
+            }
+        }
         (None, None) => answer(request, &speech::on_survival(said, attempt.min(failures.len()))),
     }
 }
@@ -129,13 +137,25 @@ fn text(chunk: &Chunk) -> Option<&str> {
     if let Chunk::Text { text } = chunk { Some(text) } else { None }
 }
 
-/// Returns the result of the dice, if they were rolled in this turn.
+/// Returns the messages of this turn since the model last said something, newest first: results, and what people said
+/// meanwhile. None if the turn begins, although an earlier one may have ended with a result.
+fn unanswered(request: &Request) -> impl Iterator<Item = &Message> {
+    let begins = request.op.step == 0;
+    request.messages.iter().rev().take_while(move |message| !begins && message.role != Role::Assistant)
+}
+
+/// Returns the result of the dice, if they were just rolled.
 fn last_rolled(request: &Request) -> Option<&str> {
-    let since = request.messages.iter().rev().take_while(|message| message.role != Role::User);
-    since.flat_map(Message::iter).find_map(|chunk| match chunk {
+    unanswered(request).flat_map(Message::iter).find_map(|chunk| match chunk {
         Chunk::ToolResult { tool_name, content, .. } if tool_name == DICE => Some(content.as_str()),
         _ => None,
     })
+}
+
+/// Returns what was said after the dice were rolled: a queued message that joined the turn.
+fn joined(request: &Request) -> Option<&str> {
+    let last = unanswered(request).next().filter(|last| last.role == Role::User)?;
+    last_rolled(request).and_then(|_| last.iter().rev().find_map(text))
 }
 
 fn asks_for_tool(said: &str) -> bool {

@@ -39,6 +39,15 @@ pub(super) fn on_dice(result: &str, failures: usize) -> String {
     )
 }
 
+/// Returns what is added to the answer if a message joined the turn.
+pub(super) fn on_joined(said: &str) -> String {
+    format!(
+        "Your message {} joined this turn while the tool ran, so I read both at once. Ask me again if it needs an answer \
+         of its own.",
+        quoted(said)
+    )
+}
+
 fn quoted(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = text.chars().take(LONGEST_QUOTE).collect();

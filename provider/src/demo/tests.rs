@@ -99,6 +99,8 @@ async fn the_dice_tool_is_called_once() {
     assert!(answer.contains("\"5\"") && answer.contains("2 failures"), "{answer}");
     assert!((60..=100).contains(&answer.split_whitespace().count()), "{answer}");
     second.messages.extend(request(&["and the tool again"], 0, 0).messages);
+    let both = text(&told(second.clone()).await);
+    assert!(both.starts_with(&answer) && both.contains("\"and the tool again\" joined this turn"), "{both}");
     second.op = Op { step: 0, attempt: 1 };
     let again = told(second).await;
     let called = |fact: &StreamEvent| matches!(fact, StreamEvent::ToolCall(next) if next.id != call.id);
