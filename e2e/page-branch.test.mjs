@@ -1,6 +1,7 @@
 // Earlier messages answered again or edited on the page, and a waiting turn moved to another model, with the real
 // server and a provider on loopback.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
 import { served } from './support/served.mjs';
