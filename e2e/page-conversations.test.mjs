@@ -1,6 +1,7 @@
 // The list of conversations: state, search, renaming, exporting and deleting, with the real server.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
 import { served } from './support/served.mjs';
@@ -89,6 +90,46 @@ test('conversations are found by their messages', async () => {
   await page.locator('#search').fill('');
   await page.locator('#list .none').waitFor({ state: 'detached' });
   assert.deepEqual(await titles(), ['Two', 'One']);
+  assert.deepEqual(page.wrongs, []);
+});
+
+test('a hit shows the passage that was found, and Enter opens the selected hit', async () => {
+  await say('One', `${'It was a long year. '.repeat(20)}The harvest is in, and <b>all</b> is well.`);
+  await say('Two harvests', 'The storm passed.');
+  await say('Three: is the harvest late?', 'Yes.');
+  const search = page.locator('#search');
+  const done = () => page.locator('#list .none', { hasText: 'All titles and messages were searched' }).waitFor();
+  await search.fill('HARVEST');
+  await done();
+  assert.deepEqual(await titles(), ['Three: is the harvest late?', 'Two harvests', 'One']);
+  const found = page.locator('#list .found:visible');
+  assert.equal(await found.count(), 1, 'the others have it in their title');
+  assert.match(await found.textContent(), /^….* It was a long year\. The harvest is in, and <b>all<\/b> is well\.$/);
+  assert.deepEqual(await found.locator('mark').allTextContents(), ['harvest']);
+  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'search.png') });
+
+  const selected = page.locator('#list .selected .name');
+  assert.equal(await selected.textContent(), 'Three: is the harvest late?', 'the first one');
+  await search.press('ArrowDown');
+  await search.press('ArrowDown');
+  await search.press('ArrowDown'); // there is no other
+  assert.equal(await selected.textContent(), 'One');
+  assert.match(await page.locator('#announcer').textContent(), /^One: …/);
+  await search.press('Enter');
+  await shows('is well.');
+  await search.press('ArrowUp');
+  await search.press('Enter');
+  await shows('The storm passed.');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'search');
+
+  await search.fill('nothing like it');
+  await page.locator('#list .none', { hasText: 'No title or message' }).waitFor();
+  await search.press('Enter');
+  await search.fill('passed storm');
+  await done();
+  assert.deepEqual(await page.locator('#list .found mark').allTextContents(), ['storm', 'passed']);
+  await search.press('Escape');
+  assert.equal(await found.count() + (await selected.count()), 0);
   assert.deepEqual(page.wrongs, []);
 });
 

@@ -2,8 +2,10 @@
 import { clockAhead, getConversations } from './api.js';
 import { byId, element } from './element.js';
 import { perFrame } from './frame.js';
+import { marked } from './mark.js';
 import { opensMenu } from './menu.js';
 import { Search } from './search.js';
+import { oneLine } from './visible.js';
 import { ago, later, wait } from './wording.js';
 
 const list = byId('list');
@@ -18,6 +20,8 @@ const LONG_MS = 3_600_000;
 
 /** Maximum number of conversations listed. */
 const MOST = 500;
+/** Maximum length of a found passage, in characters; the server sends less. */
+const LONGEST = 300;
 
 /** What the end of the list says of a search that has found so many. */
 const SCOPES = {
@@ -31,6 +35,7 @@ const SCOPES = {
 export class ConversationList {
   #items = null; // as long as they were never fetched
   #current = null;
+  #selected = null; // the hit that Enter opens
   #timer = 0;
   #again = 0;
   #rows = new Map(); // by id: the parts of a row
@@ -42,15 +47,13 @@ export class ConversationList {
     this.onLoad = onLoad;
     this.actions = actions;
     searchBox.addEventListener('input', () => {
+      this.#selected = null;
       this.#search.for(searchBox.value);
       this.#render();
     });
-    searchBox.addEventListener('keydown', (event) => {
-      if (event.key !== 'Escape' || searchBox.value === '') return;
-      event.preventDefault(); // it is not to stop the answer, too
-      searchBox.value = '';
-      searchBox.dispatchEvent(new Event('input'));
-    });
+    searchBox.addEventListener('keydown', (event) => this.#key(event));
+    searchBox.addEventListener('blur', () => this.#render());
+    searchBox.addEventListener('focus', () => this.#render());
     // Relative times and waits must be updated.
     setInterval(() => this.#items?.some(isWaiting) && this.#render(), 1000);
     setInterval(() => this.#render(), 60_000);
@@ -99,6 +102,36 @@ export class ConversationList {
     return (this.#items ?? []).filter(({ id, status }) => status === NEEDS_YOU && id !== this.#current).length;
   }
 
+  /** A key in the search: Escape clears it, the arrows select a hit, Enter opens it. */
+  #key(event) {
+    if (searchBox.value.trim() === '' || event.isComposing || event.altKey) return;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step && event.key !== 'Escape' && event.key !== 'Enter') return;
+    event.preventDefault(); // Escape is not to stop the answer, too
+    if (event.key === 'Escape') {
+      searchBox.value = '';
+      searchBox.dispatchEvent(new Event('input'));
+      return;
+    }
+    const shown = this.#matching();
+    const hit = this.#hit(shown);
+    if (event.key === 'Enter' && hit) location.hash = `#/c/${hit.id}`;
+    if (step) this.#select(shown[shown.indexOf(hit) + step]);
+  }
+
+  #select(hit) {
+    if (!hit) return; // it was the first or the last one
+    this.#selected = hit.id;
+    this.#show();
+    this.#rows.get(hit.id).row.scrollIntoView({ block: 'nearest' });
+    byId('announcer').textContent = [hit.title || 'Untitled', hit.passage?.text].filter(Boolean).join(': ');
+  }
+
+  /** The selected one of these hits: the first, unless another was selected. */
+  #hit(shown) {
+    return shown.find(({ id }) => id === this.#selected) ?? shown[0];
+  }
+
   mark(id) {
     this.#current = id;
     this.#render();
@@ -132,24 +165,30 @@ export class ConversationList {
     this.#render();
   }
 
+  /** The words searched, in lower case. */
+  get #words() {
+    return searchBox.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  }
+
   /** The conversations to show: with the words in the title at once, in messages as they are found. */
   #matching() {
-    const words = searchBox.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+    const words = this.#words;
     const items = this.#items ?? [];
     if (words.length === 0) return items.slice(0, MOST);
     const known = new Map(items.map((item) => [item.id, item]));
     const has = ({ title }) => words.every((word) => title.toLocaleLowerCase().includes(word));
     const matching = new Map(items.filter(has).map((item) => [item.id, item]));
     // An entry that is also in the list is kept up to date there.
-    for (const item of this.#search.found) matching.set(item.id, known.get(item.id) ?? item);
+    for (const item of this.#search.found) matching.set(item.id, { ...(known.get(item.id) ?? item), passage: item.passage });
     return [...matching.values()].sort((a, b) => b.lastActivityAt - a.lastActivityAt).slice(0, MOST);
   }
 
   #show() {
     if (!this.#items) return;
     const shown = this.#matching();
-    const rows = shown.map((item) => this.#row(item));
     const isSearch = searchBox.value.trim() !== '';
+    const hit = isSearch && document.activeElement === searchBox ? this.#hit(shown) : undefined;
+    const rows = shown.map((item) => this.#row(item, item === hit));
     const more = isSearch ? 0 : this.#items.length - rows.length;
     const note = isSearch ? SCOPES[this.#search.scope](rows.length) : rows.length === 0 ? 'No conversations yet' : '';
     if (note) rows.push(element('li', { className: 'none' }, note));
@@ -162,12 +201,14 @@ export class ConversationList {
     while (list.children.length > rows.length) list.lastChild.remove();
   }
 
-  #row(item) {
-    const { id, title, status } = item;
+  #row(item, isSelected) {
+    const { id, title, status, passage } = item;
     const known = this.#rows.get(id) ?? this.#make(id);
     const state = isWaiting(item) ? 'waiting' : hasFailed(item) ? 'failed' : status;
     set(known.name, title || 'Untitled');
     set(known.time, aside(item));
+    this.#found(known, passage);
+    known.row.classList.toggle('selected', isSelected);
     known.row.classList.toggle('needs-you', status === NEEDS_YOU);
     known.dot.className = `dot ${state}`;
     known.dot.ariaLabel = DOTS[state] ?? state;
@@ -178,14 +219,25 @@ export class ConversationList {
     return known.row;
   }
 
+  /** Shows in which message the words were found. */
+  #found({ passage: node }, passage) {
+    const text = passage ? oneLine(passage.text, LONGEST) : '';
+    const key = text && `${this.#words.join(' ')} ${text}`;
+    if (node.dataset.key === key) return;
+    node.dataset.key = key;
+    node.hidden = text === '';
+    node.replaceChildren(...(passage?.role === 'user' ? ['You: '] : []), ...marked(text, this.#words));
+  }
+
   #make(id) {
     const dot = element('span', { className: 'dot', role: 'img' });
     const name = element('span', { className: 'name' });
     const time = element('time');
-    const link = element('a', { href: `#/c/${id}` }, dot, name, time);
+    const passage = element('span', { className: 'found', hidden: true });
+    const link = element('a', { href: `#/c/${id}` }, dot, name, time, passage);
     const menu = element('button', { type: 'button', className: 'quiet icon more' }, '⋯');
     opensMenu(menu, () => this.find(id), this.actions);
-    const made = { row: element('li', {}, link, menu), link, dot, name, time, menu };
+    const made = { row: element('li', {}, link, menu), link, dot, name, time, passage, menu };
     this.#rows.set(id, made);
     return made;
   }

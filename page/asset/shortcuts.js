@@ -11,7 +11,7 @@ const SHORTCUTS = [
   [['Shift', 'Enter'], 'New line'],
   [['Esc'], 'Stop the answer (asks before it ends a wait)'],
   [['/'], 'Write a message', 'write'],
-  [[COMMAND, 'K'], 'Search conversations', 'search'],
+  [[COMMAND, 'K'], 'Search conversations (↓ ↑ select, Enter opens)', 'search'],
   [[COMMAND, 'Shift', 'O'], 'New conversation', 'begin'],
   [['Alt', '↓'], 'Next conversation', 'next'],
   [['Alt', '↑'], 'Previous conversation', 'previous'],

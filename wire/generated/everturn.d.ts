@@ -603,6 +603,8 @@ export interface ConversationSummary {
   endReason?: DoneReason;
   /** The model or route of its last turn; absent if none was chosen. */
   model?: string;
+  /** The message in which a search found its words; absent if the title has them, and in lists that are no search. */
+  passage?: FoundPassage;
   /** When the running turn's wait ends, in epoch milliseconds; absent if it is not waiting for a moment in time. */
   waitsUntil?: number;
 }
@@ -835,6 +837,19 @@ export type ForcedBy =
   | "exhausted"
   /** A value from a newer server. */
   | (string & {});
+
+/** A part of a message around what was searched. */
+export interface FoundPassage {
+  /** The `seq` of the message's chunk. */
+  seq: number;
+  /** Who said it: `user` or `assistant`. */
+  role: Role;
+  /**
+   * The part around the first of the words: on one line, at most 200 characters of the message. An ellipsis (`…`) marks
+   * where more precedes or follows.
+   */
+  text: string;
+}
 
 /** Response of `GET /health`. */
 export interface Health {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApprovalMode, ApprovalRequest, CallerCall, Category, ConversationId, ConversationStatus, DoneReason,
-    FinalReport, QueuedMessage, RetryState, StoredChunk, TurnId, Usage,
+    FinalReport, QueuedMessage, RetryState, Role, StoredChunk, TurnId, Usage,
 };
 pub use attempt::{Attempts, FailedAttempt};
 pub use retry::{RetryNowRequest, RetryRequest};
@@ -44,6 +44,23 @@ pub struct ConversationSummary {
     /// Why the last turn ended; absent while a turn runs, if there was none, or if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<DoneReason>,
+    /// The message in which a search found its words; absent if the title has them, and in lists that are no search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passage: Option<FoundPassage>,
+}
+
+/// A part of a message around what was searched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FoundPassage {
+    /// The `seq` of the message's chunk.
+    pub seq: u64,
+    /// Who said it: `user` or `assistant`.
+    pub role: Role,
+    /// The part around the first of the words: on one line, at most 200 characters of the message. An ellipsis (`…`) marks
+    /// where more precedes or follows.
+    pub text: String,
 }
 
 /// Request body of `PATCH /conversations/:id`.

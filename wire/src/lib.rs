@@ -46,10 +46,10 @@ pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};
 pub use http::{
     Attempts, ClusterNode, ClusterState, ConversationList, ConversationState, ConversationSummary, ErrorBody,
-    FailedAttempt, Health, HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest, Queued,
-    RenameRequest, Renamed, Retried, RetryControl, RetryNowRequest, RetryRequest, SendRequest, Stopped,
-    TargetState, Targets, ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools,
-    TurnMetrics, TurnMetricsList,
+    FailedAttempt, FoundPassage, Health, HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest,
+    Queued, RenameRequest, Renamed, Retried, RetryControl, RetryNowRequest, RetryRequest, SendRequest,
+    Stopped, TargetState, Targets, ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus,
+    Tools, TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};

@@ -304,5 +304,6 @@ fn summary(id: ConversationId, head: Head, waits_until: Option<u64>) -> Conversa
         model: head.model,
         waits_until,
         end_reason: head.end_reason,
+        passage: None,
     }
 }

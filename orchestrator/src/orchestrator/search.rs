@@ -1,8 +1,10 @@
 //! Searches the titles and messages of conversations, without an index: a request reads a bounded part of the journal.
 
-use std::{fmt, str::FromStr};
+mod passage;
 
-use everturn_wire::{Chunk, ConversationId, ConversationSummary, Role, StoredChunk};
+use std::{fmt, str::FromStr, sync::Arc};
+
+use everturn_wire::{Chunk, ConversationId, ConversationSummary, FoundPassage, Role, StoredChunk};
 
 use super::Orchestrator;
 use crate::{Error, Head, Journal, ListCursor, Page, Take, Window, cursor::InvalidCursor};
@@ -34,7 +36,8 @@ struct Budget {
 }
 
 enum Scanned {
-    Found,
+    /// In this message; `None` = in the title.
+    Found(Option<FoundPassage>),
     NotFound,
     /// The budget ended after this `seq`.
     Stopped(u64),
@@ -43,6 +46,7 @@ enum Scanned {
 impl Orchestrator {
     /// Returns conversations in whose title, or in one of whose messages, all words of `text` occur, most recent activity
     /// first: at most `limit`, but at least 1. Upper and lower case are the same; messages that were superseded count.
+    /// Those found by a message have its `passage`.
     ///
     /// A request reads a bounded part of the journal, so it may find less, or nothing, though more follows. The cursor says
     /// where it stopped; without one, everything was read.
@@ -62,7 +66,7 @@ impl Orchestrator {
             && let Some(stored) = journal.load(&at.id).await?
         {
             match scan(journal, &at.id, &words, *seq, &mut budget).await? {
-                Scanned::Found => found.push((at.id.clone(), stored.head)),
+                Scanned::Found(passage) => found.push(((at.id.clone(), stored.head), passage)),
                 Scanned::NotFound => {}
                 Scanned::Stopped(seq) => {
                     return Ok((Vec::new(), Some(SearchCursor { at: at.clone(), seq: Some(seq) })));
@@ -86,14 +90,19 @@ impl Orchestrator {
                 budget.conversations -= 1;
                 let at = ListCursor { last_activity_at: head.last_activity_at, id: id.clone() };
                 match search_in(journal, &id, &head, &words, &mut budget).await? {
-                    Scanned::Found => found.push((id, head)),
+                    Scanned::Found(passage) => found.push(((id, head), passage)),
                     Scanned::NotFound => {}
                     Scanned::Stopped(seq) => break 'next Some(SearchCursor { at, seq: Some(seq) }),
                 }
                 last = Some(at);
             }
         };
-        Ok((self.summaries(found), next))
+        let (found, passages): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let mut list = self.summaries(found);
+        for (summary, passage) in list.iter_mut().zip(passages) {
+            summary.passage = passage;
+        }
+        Ok((list, next))
     }
 }
 
@@ -111,7 +120,7 @@ async fn search_in(
     budget: &mut Budget,
 ) -> Result<Scanned, Error> {
     match has(&head.title, words) {
-        true => Ok(Scanned::Found),
+        true => Ok(Scanned::Found(None)),
         false => scan(journal, id, words, 0, budget).await,
     }
 }
@@ -141,8 +150,12 @@ async fn scan(
         budget.chunks -= chunks.len().min(budget.chunks);
         let bytes = chunks.iter().map(|chunk| crate::json::size(&chunk.chunk)).sum();
         budget.bytes = budget.bytes.saturating_sub(bytes);
-        if chunks.iter().any(|chunk| message(chunk).is_some_and(|text| has(text, words))) {
-            return Ok(Scanned::Found);
+        let found = |stored: &Arc<StoredChunk>| {
+            let text = message(stored).filter(|text| has(text, words))?;
+            Some(FoundPassage { seq: stored.seq, role: stored.role, text: passage::passage(text, words) })
+        };
+        if let Some(passage) = chunks.iter().find_map(found) {
+            return Ok(Scanned::Found(Some(passage)));
         }
     }
 }

@@ -100,6 +100,7 @@ mod tests {
             model: None,
             waits_until: None,
             end_reason: None,
+            passage: None,
         };
         Conversations { all: titles.iter().enumerate().map(summary).collect(), listed: Vec::new() }
     }

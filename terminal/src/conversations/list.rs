@@ -70,6 +70,7 @@ impl Listed {
             model: None,
             waits_until: None,
             end_reason: head.end_reason.clone(),
+            passage: None,
         };
         let retry = turn.and_then(pending::wait);
         Ok(Self { summary, model: head.model.clone(), latest_seq: head.last_seq, retry })

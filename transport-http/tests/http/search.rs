@@ -62,6 +62,21 @@ async fn pages(world: &World, first: &str) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
+async fn a_hit_in_a_message_has_its_passage() {
+    let mut long = said("a", "One", &["hello"]);
+    long.2.push((Role::Assistant, text(format!("{}The Harvest\nis in.", "Long ago. ".repeat(50)))));
+    let world = stored(vec![long, said("b", "The harvest", &["harvest"])]).await;
+    let list: Value = get(world.address, "/conversations?search=harvest").await.json().await;
+    let passage = &list[0]["passage"];
+    assert_eq!((&passage["seq"], &passage["role"]), (&2.into(), &"assistant".into()), "{list}");
+    let shown = passage["text"].as_str().unwrap();
+    assert!(shown.starts_with('…') && shown.ends_with("ago. The Harvest is in."), "{shown}");
+    assert_eq!(list[1].get("passage"), None, "the title has it");
+    let list: Value = get(world.address, "/conversations").await.json().await;
+    assert_eq!(list[0].get("passage"), None, "it is no search");
+}
+
+#[tokio::test]
 async fn titles_and_messages_are_searched() {
     let thinking = Chunk::Thinking { text: "harvest".to_owned(), echo: None };
     let world = stored(vec![

@@ -14,7 +14,7 @@ pub(super) const CALLS: [Call; 47] = [
     Call {
         name: "GET /conversations",
         id: "listConversations",
-        summary: "List conversations, most recent activity first, at most 500. If there are more, the `Link` header has the next page as rel=\"next\". With `search`, list those in whose title, or in one of whose messages, all its words occur. A search request reads at most 500 conversations, 10,000 chunks and about 4 MiB, so it may find nothing though there is a next page.",
+        summary: "List conversations, most recent activity first, at most 500. If there are more, the `Link` header has the next page as rel=\"next\". With `search`, list those in whose title, or in one of whose messages, all its words occur, with the `passage` in which they were found. A search request reads at most 500 conversations, 10,000 chunks and about 4 MiB, so it may find nothing though there is a next page.",
         parameters: &["listLimit", "before", "search", "hidden"],
         takes: None,
         answer: Answer::Body("ConversationList"),

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use everturn_wire::{
     ApprovalMode, Attempts, CallerCall, CallerTool, Category, Chunk, ClusterNode, ClusterState,
     ConversationState, ConversationStatus, ConversationSummary, DoneReason, FailedAttempt, FinalReport,
-    HistoryWindow, Message, ModelInfo, Models, QueueCancelled, QueueRequest, Queued, QueuedMessage,
-    RenameRequest, Renamed, RequiredReport, ResponseFormat, Retried, RetryControl, RetryNowRequest,
-    RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets, ToolAnnotations, ToolChoice,
-    ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
+    FoundPassage, HistoryWindow, Message, ModelInfo, Models, QueueCancelled, QueueRequest, Queued,
+    QueuedMessage, RenameRequest, Renamed, RequiredReport, ResponseFormat, Retried, RetryControl,
+    RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets,
+    ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics,
+    TurnMetricsList, Value,
 };
 use serde_json::json;
 
@@ -97,6 +98,7 @@ pub(crate) fn conversation() -> [Family; 5] {
         model: None,
         waits_until: None,
         end_reason: None,
+        passage: None,
     };
     let waiting = ConversationSummary {
         model: Some("route/main".into()),
@@ -107,13 +109,15 @@ pub(crate) fn conversation() -> [Family; 5] {
         ..summary.clone()
     };
     let failed = ConversationSummary { end_reason: Some(DoneReason::Error), ..summary.clone() };
+    let passage = FoundPassage { seq: 7, role: Role::Assistant, text: "…the harvest is in.".into() };
+    let found = ConversationSummary { passage: Some(passage), ..waiting.clone() };
     let chunk = StoredChunk { seq: 9, role: Role::Assistant, chunk: text("Hello").into(), supersedes: None };
     let windows = [
         HistoryWindow { chunks: vec![], latest_seq: 8, more: None, turns: None },
         HistoryWindow { chunks: vec![chunk], latest_seq: 9, more: Some(true), turns: Some(turns()) },
     ];
     [
-        Family::new("ConversationList", &[vec![], vec![summary, waiting, failed]]),
+        Family::new("ConversationList", &[vec![], vec![summary, waiting, failed, found]]),
         Family::new("HistoryWindow", &windows),
         Family::new("ConversationState", &states()),
         Family::new(
