@@ -46,6 +46,7 @@ for (const colorScheme of ['light', 'dark']) {
   test(`nothing is found in panels and dialogs, ${colorScheme}`, async () => {
     await on.open('/', { colorScheme, reducedMotion: 'reduce' });
     const turn = await on.begin('Explain');
+    turn.say('The harvest is in.');
     turn.end();
     await on.sealed();
     await on.page.locator('#settings-button').click();
@@ -63,6 +64,9 @@ for (const colorScheme of ['light', 'dark']) {
     await on.page.locator('#search').fill('Explain');
     await on.page.locator('#list .none', { hasText: 'All titles and messages' }).waitFor();
     await isClean('search');
+    await on.page.locator('#search').fill('harvest');
+    await on.page.locator('#list .found mark').waitFor();
+    await isClean('a passage');
     await on.page.locator('#search').fill('');
     await on.page.locator('#help').click();
     await isClean('shortcuts');

@@ -93,9 +93,13 @@ export class ScriptedServer {
     if (pathname === '/targets') return reply(200, { targets: this.targets });
     if (pathname === '/conversations') {
       const word = searchParams.get('search') ?? '';
-      const has = ({ chunks }) => chunks.some(({ chunk }) => chunk.text?.includes(word)) || word === '';
-      const all = [...this.conversations.values()].filter(has).map((each) => each.summary);
-      return reply(200, all.sort((a, b) => b.lastActivityAt - a.lastActivityAt));
+      const found = ({ chunks }) => chunks.find(({ chunk }) => chunk.text?.includes(word));
+      const summaries = [...this.conversations.values()].filter((each) => word === '' || found(each)).map((each) => {
+        if (word === '' || each.summary.title.includes(word)) return each.summary;
+        const { seq, role, chunk } = found(each);
+        return { ...each.summary, passage: { seq, role, text: chunk.text } };
+      });
+      return reply(200, summaries.sort((a, b) => b.lastActivityAt - a.lastActivityAt));
     }
     const [, id, part] = /^\/conversations\/([^/]+)(?:\/(\w+))?$/.exec(pathname) ?? [];
     const conversation = this.conversations.get(id);
