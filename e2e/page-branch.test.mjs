@@ -209,6 +209,7 @@ test('a turn on a route moves to the chosen target', async () => {
 test('below a turn that failed, one button asks again', async () => {
   const offers = async () => {
     const texts = await page.locator('.offers button:visible, .again button:visible').allInnerTexts();
+    assert.equal(texts.filter((text) => text === 'Copy').length, 1, 'of the answer');
     return texts.filter((text) => text !== 'Copy');
   };
   const refused = { status: 401, body: { error: { message: 'Who are you?' } } };
@@ -229,7 +230,7 @@ test('below a turn that failed, one button asks again', async () => {
   await page.getByRole('button', { name: 'Try again' }).click();
   await shows('A2');
   await settled();
-  assert.deepEqual(await offers(), ['Regenerate', 'Regenerate']);
+  assert.equal(await page.locator('.offers .regenerate:visible').count(), 4, 'two below each answer');
 });
 
 test('waits for the network are counted without a maximum', async () => {
