@@ -4,10 +4,9 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use everturn_kernel::Provider as ModelApi;
-use everturn_orchestrator::{Builder, Orchestrator};
+use everturn_orchestrator::{Builder, Observer, Orchestrator};
 use everturn_provider::{Anthropic, ChatCompletions, Demo, Gemini, HttpClient, Responses};
 use everturn_store_sqlite::SqliteJournal;
-use everturn_telemetry::Traces;
 
 use crate::{
     config::{Api, Compaction, Config, Provider, Route},
@@ -21,7 +20,7 @@ pub(crate) fn orchestrator(
     config: &Config,
     storage: Storage,
     servers: &McpServers,
-    traces: Option<Arc<Traces>>,
+    traces: Option<Arc<dyn Observer>>,
 ) -> Result<Orchestrator> {
     let mut builder = Orchestrator::builder().settings(config.settings.clone());
     if let Some(traces) = traces {

@@ -16,6 +16,7 @@ mod report;
 mod retention;
 mod retry;
 mod route;
+#[cfg(feature = "otlp")]
 mod secret;
 
 use std::{
@@ -78,6 +79,7 @@ pub(crate) struct Config {
     /// The cluster that keeps conversations instead.
     pub(crate) cluster: Option<Cluster>,
     /// The Postgres database that keeps conversations instead.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "this build refuses to use one"))]
     pub(crate) postgres: Option<Postgres>,
     pub(crate) token: Option<Hidden>,
     pub(crate) allowed_hosts: Vec<String>,
@@ -113,6 +115,7 @@ pub(crate) struct Config {
     /// Limits on the memory that conversations take.
     pub(crate) memory: MemoryLimits,
     /// Whether traces have the content of messages, unless the environment says otherwise.
+    #[cfg_attr(not(feature = "otlp"), allow(dead_code, reason = "this build exports none"))]
     pub(crate) traces_content: bool,
     pub(crate) system_prompt: Option<String>,
 }

@@ -63,8 +63,7 @@ pub(crate) fn of(
         say("config", &file.display().to_string());
     }
     if let Some(exporting) = exporting {
-        let content = if exporting.has_content { ", with the content of messages" } else { "" };
-        say("traces", &format!("sent to {}{content}", exporting.settings.endpoint));
+        say("traces", &exporting.described());
     }
     config.off.iter().for_each(|line| say("off", line));
     let warnings = config.warnings.iter().cloned().chain(permission::warnings(config));

@@ -1,16 +1,15 @@
 //! The server that the terminal client uses.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use everturn_console::Hidden;
-use everturn_store_postgres::{OpenError as DatabaseError, PostgresJournal};
 use everturn_store_sqlite::OpenError;
 use everturn_terminal::{Host, Kept};
 
 use crate::{
     assembly, cli,
-    config::{Config, Environment, Flags, Postgres},
+    config::{Config, Environment, Flags},
     permission,
     private::Private,
     storage::Storage,
@@ -59,26 +58,15 @@ async fn keeping(
         return Ok((config, Storage::Memory, None));
     }
     let opened = match Config::postgres(&flags, environment)? {
-        Some(postgres) => database(&postgres).await,
-        None => file(&flags, environment, &mut config),
+        #[cfg(feature = "postgres")]
+        Some(postgres) => Storage::of_chat(&postgres).await,
+        _ => file(&flags, environment, &mut config),
     };
     match opened {
         Ok(storage) => Ok((config, storage, None)),
         Err(error) if words.data.is_some() || words.goes_on() => Err(error),
         Err(error) => Ok((config, Storage::Memory, Some(format!("Not kept: {error:#}")))),
     }
-}
-
-async fn database(postgres: &Postgres) -> Result<Storage> {
-    let opened = PostgresJournal::open(&postgres.options).await;
-    let journal = opened.map_err(|error| match error {
-        DatabaseError::InUse { place, .. } => anyhow!(
-            "another everturn uses {place}. If it is a server, talk through it with --server, e.g. --server \
-             http://127.0.0.1:4777; else end it, or name a data file with --data"
-        ),
-        error => error.into(),
-    })?;
-    Ok(Storage::Database(Arc::new(journal)))
 }
 
 fn file(flags: &Flags, environment: &Environment<'_>, config: &mut Config) -> Result<Storage> {

@@ -1,5 +1,7 @@
 //! Everturn: the server, its page and its terminal client.
 
+#[cfg(not(all(feature = "nats", feature = "otlp", feature = "postgres")))]
+mod absent;
 mod assembly;
 mod capacity;
 mod cli;

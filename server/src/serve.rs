@@ -49,7 +49,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let database = storage.database();
     let servers = McpServers::start(&config.mcp)?;
     let exporting = Exporting::start(&config)?;
-    let traces = exporting.as_ref().map(|exporting| exporting.traces.clone());
+    let traces = exporting.as_ref().and_then(Exporting::observer);
     let orchestrator = assembly::orchestrator(&config, storage.clone(), &servers, traces)?;
     let capacity = Capacity::of_process();
     let upkeep = tokio::spawn(metrics.clone().keep_up());

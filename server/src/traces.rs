@@ -1,52 +1,11 @@
 //! Exports traces if the environment configures it.
 
-use std::{env, sync::Arc, time::Duration};
+#[cfg(feature = "otlp")]
+mod exporting;
+#[cfg(not(feature = "otlp"))]
+mod refusing;
 
-use anyhow::{Context as _, Result};
-use everturn_provider::{HttpClient, HttpConfig, Redactor, Secret};
-use everturn_telemetry::{Redact, Settings, Traces};
-
-use crate::config::Config;
-
-/// How long exporting the last spans may take at shutdown.
-const FLUSH: Duration = Duration::from_secs(2);
-
-/// Traces being exported to a collector.
-pub(crate) struct Exporting {
-    pub(crate) settings: Settings,
-    pub(crate) traces: Arc<Traces>,
-    /// Whether the traces have the content of messages.
-    pub(crate) has_content: bool,
-}
-
-impl Exporting {
-    /// Reads the environment. Returns `None` if it names no collector.
-    pub(crate) fn start(config: &Config) -> Result<Option<Self>> {
-        let Some(settings) = Settings::from_environment()? else { return Ok(None) };
-        let client =
-            HttpClient::new(HttpConfig::default()).context("cannot create the HTTP client for traces")?;
-        let client = client.reqwest().context("cannot create the HTTP client for traces")?;
-        let has_content = settings.message_content.unwrap_or(config.traces_content);
-        let redact = has_content.then(|| redact(config));
-        let traces = Arc::new(settings.traces(client, redact)?);
-        Ok(Some(Self { settings, traces, has_content }))
-    }
-
-    /// Exports pending spans.
-    pub(crate) async fn finish(self) {
-        // It blocks, and the requests run on this runtime.
-        let _ = tokio::task::spawn_blocking(move || self.traces.shutdown(FLUSH)).await;
-    }
-}
-
-/// Returns what removes the secrets of the configuration, and those sent to the collector.
-fn redact(config: &Config) -> Redact {
-    let mut redactor: Redactor = config.redactor();
-    for name in ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"] {
-        let headers = env::var(name).unwrap_or_default();
-        for (_, value) in headers.split(',').filter_map(|header| header.split_once('=')) {
-            redactor.add(&Secret::new(value.replace("%20", " ")));
-        }
-    }
-    Arc::new(move |text| redactor.redact(text))
-}
+#[cfg(feature = "otlp")]
+pub(crate) use exporting::Exporting;
+#[cfg(not(feature = "otlp"))]
+pub(crate) use refusing::Exporting;

@@ -34,15 +34,20 @@ const NATS_SERVER: &str = "EVERTURN_NATS_SERVER";
 /// Names the programs of Postgres for tests, which must not skip then.
 const POSTGRES: &str = "EVERTURN_POSTGRES_BIN";
 
+/// Builds the server with everything that its default build lacks. Given to each step, so that nothing is built twice.
+const FULL: [&str; 2] = ["--features", "everturn/full"];
+
 /// Packages for development only.
 const UNPUBLISHED: [&str; 4] = ["everturn-sim", "everturn-bench", "everturn-examples", "xtask"];
 
 /// Tests of the binary that plain `cargo test` skips, so that it needs nothing but Rust.
-const WITH_NODE: [&str; 10] = [
+const WITH_NODE: [&str; 12] = [
     "test",
     "--locked",
     "--package",
     "everturn",
+    FULL[0],
+    FULL[1],
     "--test",
     "everturn",
     "--",
@@ -58,13 +63,17 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     step("tools", || tool::install(root, &target))?;
     step("formatting", || cargo(root, &["fmt", "--all", "--check"]))?;
     step("generated files", || generate::check(root))?;
-    step("lints", || {
-        cargo(root, &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"])
-    })?;
+    step("lints", || lints(root, &FULL))?;
+    step("lints of the default build", || lints(root, &[]))?;
     let share = kill_share(root);
     println!("{KILL_SHARE}={share}");
     let nats = tool::nats_server_in(&target);
-    step("Rust tests", || cargo_with(root, &["test", "--locked", "--workspace"], &share, &nats))?;
+    step("Rust tests", || {
+        cargo_with(root, &[&["test", "--locked", "--workspace"], &FULL[..]].concat(), &share, &nats)
+    })?;
+    step("Rust tests of the default build", || {
+        cargo_with(root, &["test", "--locked", "--workspace", "--test", "feature"], &share, &nats)
+    })?;
     step("Rust tests that need Node", || cargo_with(root, &WITH_NODE, &share, &nats))?;
     step("documentation", || documentation(root))?;
     step("packages", || packages(root))?;
@@ -101,10 +110,16 @@ fn cargo_path() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
+/// Checks the code of the workspace with these features.
+fn lints(root: &Path, features: &[&str]) -> Result<()> {
+    let clippy = ["clippy", "--locked", "--workspace", "--all-targets"];
+    cargo(root, &[&clippy, features, &["--", "-D", "warnings"]].concat())
+}
+
 /// Builds the documentation. Warnings, such as dead links, are errors.
 fn documentation(root: &Path) -> Result<()> {
     let mut command = Command::new(cargo_path());
-    command.args(["doc", "--locked", "--workspace", "--no-deps", "--quiet"]).current_dir(root);
+    command.args(["doc", "--locked", "--workspace", "--no-deps", "--quiet"]).args(FULL).current_dir(root);
     run(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
@@ -136,7 +151,7 @@ fn built(metadata: &Value) -> PathBuf {
 /// Runs the examples, which end by themselves. The Rust tests built most of them, but not those that are tests
 /// themselves.
 fn examples(root: &Path) -> Result<()> {
-    cargo(root, &["build", "--locked", "--workspace", "--examples"])?;
+    cargo(root, &[&["build", "--locked", "--workspace", "--examples"], &FULL[..]].concat())?;
     let metadata = metadata(root)?;
     let folder = built(&metadata).join("examples");
     let packages = metadata["packages"].as_array().into_iter().flatten();
@@ -161,7 +176,7 @@ fn typescript(root: &Path) -> Result<()> {
 /// Runs the Node and browser tests against the server's binary.
 fn end_to_end(root: &Path, nats: &Path) -> Result<()> {
     // With the same targets as `cargo test`, nothing is built twice.
-    cargo(root, &["build", "--locked", "--workspace", "--bins", "--tests"])?;
+    cargo(root, &[&["build", "--locked", "--workspace", "--bins", "--tests"], &FULL[..]].concat())?;
     let mut command = Command::new("node");
     command
         .args(["--test", "--test-reporter=spec", E2E_AT_ONCE, E2E_TIMEOUT])

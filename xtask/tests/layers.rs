@@ -209,6 +209,26 @@ fn the_dependencies_of_pure_packages_do_no_io() {
     }
 }
 
+/// What only servers with a database, a cluster or a collector need.
+const FEATURES: [&str; 6] = [
+    "everturn-store-nats",
+    "everturn-store-postgres",
+    "everturn-telemetry",
+    "async-nats",
+    "tokio-postgres",
+    "opentelemetry",
+];
+
+#[test]
+fn the_default_build_lacks_what_the_quick_start_does_not_need() {
+    let default = tree(&["-p", "everturn", "--edges=normal,build"]);
+    let full = tree(&["-p", "everturn", "--edges=normal,build", "--features=full"]);
+    for package in FEATURES {
+        assert!(!default.contains_key(package), "the default build of the server brings {package}");
+        assert!(full.contains_key(package), "the full build of the server lacks {package}");
+    }
+}
+
 #[test]
 fn dependencies_come_from_the_registry_and_none_is_banned() {
     let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
@@ -246,7 +266,7 @@ fn is_permissive(licence: &str) -> bool {
 
 #[test]
 fn every_dependency_has_a_permissive_licence() {
-    let tree = tree(&["--workspace", "--edges=normal,build,dev"]);
+    let tree = tree(&["--workspace", "--all-features", "--edges=normal,build,dev"]);
     assert!(tree.len() > 50);
     let others: BTreeMap<_, _> = tree.iter().filter(|(_, licence)| !is_permissive(licence)).collect();
     assert!(others.is_empty(), "look at these licences: {others:?}");

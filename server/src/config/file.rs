@@ -79,6 +79,7 @@ pub(super) struct ServerTable {
 
 /// The NATS servers over which several servers share their conversations.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "this build refuses them"))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ClusterTable {
     pub(super) servers: Vec<String>,

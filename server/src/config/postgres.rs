@@ -1,20 +1,26 @@
 //! The Postgres database that keeps conversations.
 
-use std::{fs, path::PathBuf};
+#[cfg(feature = "postgres")]
+mod options;
 
-use anyhow::{Context as _, Result, bail};
-use everturn_store_postgres::Options;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
 
 use super::{
     Environment, Flags, Hidden,
     file::{PostgresTable, Source},
-    key,
 };
 
 /// How to use the database.
 #[derive(Debug)]
+#[cfg_attr(
+    not(all(feature = "otlp", feature = "postgres")),
+    allow(dead_code, reason = "this build refuses to use one, or exports no traces to remove secrets from")
+)]
 pub(crate) struct Postgres {
-    pub(crate) options: Options,
+    #[cfg(feature = "postgres")]
+    pub(crate) options: everturn_store_postgres::Options,
     /// What must not be printed.
     pub(super) secrets: Vec<Hidden>,
     /// The file with the password.
@@ -41,53 +47,17 @@ impl Postgres {
             }
             bail!("[postgres] has no `url`: write it as postgres://user@host:5432/database");
         };
-        let (password, secret_file) = password(&table, environment, source)?;
-        let of_url = password_of(&url);
-        if password.is_some() && of_url.is_some() {
-            bail!("[postgres] has a password, and the URL of Postgres has one, too: keep one of them");
-        }
-        let mut options = Options::new(url);
-        options.password = password.as_ref().map(|password| password.reveal().to_owned());
-        options.authorities = table.ca_file.as_deref().map(|path| source.path(path));
-        if let Some(schema) = table.schema {
-            options.schema = schema;
-        }
-        Ok(Some(Self { options, secrets: password.into_iter().chain(of_url).collect(), secret_file }))
+        Self::at(url, table, environment, source).map(Some)
     }
-}
 
-/// Returns the password of the table, and the file that contains it.
-fn password(
-    table: &PostgresTable,
-    environment: &Environment<'_>,
-    source: &Source,
-) -> Result<(Option<Hidden>, Option<PathBuf>)> {
-    match (&table.password, &table.password_env, &table.password_file) {
-        (None, None, None) => Ok((None, None)),
-        (Some(password), None, None) => {
-            let password = Hidden::new(password.reveal()).context("[postgres] `password` is empty")?;
-            Ok((Some(password), None))
-        }
-        (None, Some(name), None) => match environment.get(name).as_deref().and_then(Hidden::new) {
-            Some(password) => Ok((Some(password), None)),
-            None if key::is_variable_name(name) => {
-                bail!("the password of Postgres is missing: set the environment variable {name}")
-            }
-            None => bail!(
-                "the value of `password_env` does not look like a variable name: write the name of the environment \
-                 variable that holds the password, never the password itself"
-            ),
-        },
-        (None, None, Some(name)) => {
-            let path = source.path(name);
-            let shown = if key::is_surely_path(name) { name } else { "that `password_file` names" };
-            let text = fs::read_to_string(&path);
-            let text =
-                text.with_context(|| format!("cannot read the password of Postgres from the file {shown}"))?;
-            let password = Hidden::new(&text).with_context(|| format!("the file {shown} is empty"))?;
-            Ok((Some(password), Some(path)))
-        }
-        _ => bail!("[postgres] takes one of password, password_env, password_file"),
+    #[cfg(feature = "postgres")]
+    fn at(url: String, table: PostgresTable, environment: &Environment<'_>, source: &Source) -> Result<Self> {
+        options::of(url, table, environment, source)
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn at(_: String, _: PostgresTable, _: &Environment<'_>, _: &Source) -> Result<Self> {
+        bail!(crate::absent::absent("Postgres", "postgres"))
     }
 }
 

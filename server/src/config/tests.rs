@@ -1,8 +1,10 @@
+#[cfg(feature = "nats")]
 mod cluster;
 mod compaction;
 mod fallback;
 mod mcp;
 mod memory;
+#[cfg(all(feature = "nats", feature = "postgres"))]
 mod postgres;
 mod provider;
 mod report;

@@ -9,6 +9,7 @@ mod chat;
 mod client;
 #[cfg(target_os = "linux")]
 mod clock;
+#[cfg(feature = "nats")]
 mod cluster;
 mod command;
 mod compaction;
@@ -32,7 +33,7 @@ mod orphan;
 mod page;
 mod permission;
 mod pipe;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "postgres"))]
 mod postgres;
 mod proxy;
 mod reasoning;

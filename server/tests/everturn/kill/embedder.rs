@@ -7,6 +7,7 @@ use everturn_kernel::{ToolAnswer, ToolSpec};
 use everturn_orchestrator::{Exponential, Invocation, Journal, Orchestrator, Policy, Tool};
 use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
 use everturn_sim::Loopback;
+#[cfg(feature = "postgres")]
 use everturn_store_postgres::{Options, PostgresJournal};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_transport_http::Metrics;
@@ -68,10 +69,11 @@ impl Tool for Trace {
 }
 
 async fn journal(place: String) -> Arc<dyn Journal> {
-    match place.starts_with("postgres://") {
-        true => Arc::new(PostgresJournal::open(&Options::new(place)).await.unwrap()),
-        false => Arc::new(SqliteJournal::open(place).unwrap()),
+    #[cfg(feature = "postgres")]
+    if place.starts_with("postgres://") {
+        return Arc::new(PostgresJournal::open(&Options::new(place)).await.unwrap());
     }
+    Arc::new(SqliteJournal::open(place).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
