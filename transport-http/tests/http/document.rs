@@ -49,6 +49,7 @@ async fn every_described_call_is_served_with_its_type() {
             let deletes = method == Method::DELETE && path == "/conversations/c";
             let path = if deletes { "/conversations/d".to_owned() } else { path };
             let tries_again = method == Method::POST && path.ends_with("/retry");
+            let summarizes = path.ends_with("/compact");
             let body = if operation["requestBody"].is_null() {
                 Body::empty()
             } else {
@@ -63,6 +64,8 @@ async fn every_described_call_is_served_with_its_type() {
             let refusal = match path.as_str() {
                 // The turn ended well.
                 _ if tries_again => Some(StatusCode::CONFLICT),
+                // There is nothing before the last exchange.
+                _ if summarizes => Some(StatusCode::CONFLICT),
                 // The request body is described elsewhere.
                 "/v1/chat/completions"
                 | "/api/chat"
