@@ -9,10 +9,11 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 39] = [
+const ALLOWED: [(&str, &[&str]); 40] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
+    ("memory", &[]),
     ("new_id", &[]),
     ("panic", &[]),
     ("status", &[]),
@@ -20,7 +21,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
     ("tool", &[]),
     ("clock", &["panic"]),
     // Storage does not know who drives a turn or sends requests.
-    ("journal", &["cursor", "json", "panic"]),
+    ("journal", &["cursor", "json", "memory", "panic"]),
     // The tools offered to turns, and how they are saved; not how calls are handled.
     ("toolbox", &["journal", "tool"]),
     ("state", &["journal"]),
@@ -64,6 +65,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
             "journal",
             "layer",
             "log",
+            "memory",
             "observer",
             "permission",
             "shutdown",
@@ -71,7 +73,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
             "timer",
         ],
     ),
-    ("registry", &["clock", "cluster", "conversation", "error", "journal", "retry_settings"]),
+    ("registry", &["clock", "cluster", "conversation", "error", "journal", "memory", "retry_settings"]),
     // It drives the conversation that it was given, and finds no other.
     (
         "session",
@@ -90,6 +92,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
             "json",
             "layer",
             "log",
+            "memory",
             "model",
             "new_id",
             "observer",
@@ -137,6 +140,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
             "journal",
             "json",
             "layer",
+            "memory",
             "model",
             "new_id",
             "notice",
@@ -160,6 +164,7 @@ const ALLOWED: [(&str, &[&str]); 39] = [
             "compaction",
             "health",
             "journal",
+            "memory",
             "model",
             "model_reviewer",
             "observer",
