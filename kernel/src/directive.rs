@@ -6,7 +6,7 @@ use core::time::Duration;
 use everturn_wire::{Failure, RetryOutcome};
 
 use crate::{
-    Health, Ledger, Millis, Target,
+    Health, Ledger, Millis, Seen, Target,
     span::{at_least, at_most},
 };
 
@@ -69,6 +69,8 @@ pub struct NextCall<'a> {
     pub targets: &'a [Target],
     /// What has happened in the step so far; `None` at its start.
     pub ledger: Option<&'a Ledger>,
+    /// Failures of earlier steps whose hints have not expired. Empty after a wait: then they are in the ledger.
+    pub hinted: &'a [Seen],
     /// What is known about the targets, as in [`Question::health`].
     pub health: &'a Health,
 }
@@ -76,7 +78,7 @@ pub struct NextCall<'a> {
 impl<'a> NextCall<'a> {
     /// Creates the question for the first call of a step, with nothing known about the targets.
     pub fn new(now: Millis, current: usize, targets: &'a [Target]) -> Self {
-        Self { now, current, targets, ledger: None, health: &NOTHING_KNOWN }
+        Self { now, current, targets, ledger: None, hinted: &[], health: &NOTHING_KNOWN }
     }
 
     /// Sets what is known about the targets.
@@ -85,12 +87,14 @@ impl<'a> NextCall<'a> {
         Self { health, ..self }
     }
 
-    /// Whether a target may be asked: it has no mark, and it has not failed in this step.
+    /// Whether a target may be asked: it has no mark, it has not failed in this step, and no hint keeps it from being
+    /// asked.
     pub fn is_free(&self, target: usize) -> bool {
         let Some(asked) = self.targets.get(target) else { return false };
         let is_out = self.ledger.is_some_and(|ledger| ledger.out.contains(&target));
         let mut own = Health::new();
-        for seen in self.ledger.map_or(&[][..], |ledger| &ledger.failures) {
+        let failures = self.ledger.map_or(&[][..], |ledger| &ledger.failures);
+        for seen in failures.iter().chain(self.hinted) {
             if let Some(failed) = self.targets.get(seen.target) {
                 own.fail(seen.at, failed, seen.category, seen.hint_ms);
             }
@@ -160,6 +164,11 @@ impl Ask {
             is_wall: false,
             reason: Cow::Borrowed("the schedule"),
         }
+    }
+
+    /// Creates a directive to ask this target at once, because the last one is not available.
+    pub(crate) fn at_once(target: usize) -> Self {
+        Self::new(target, Duration::ZERO).because("the last target is not available")
     }
 
     /// Sets the reason.

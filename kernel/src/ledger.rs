@@ -5,7 +5,7 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use everturn_wire::{Category, Failure, RetryPhase, RetryState};
 
 use crate::{
-    Millis,
+    Budget, Millis,
     compaction::{Compacted, Summarizing},
 };
 
@@ -21,6 +21,9 @@ pub struct Ledger {
     /// Number of retries that do not count against the schedule's maximum: a person requested them while the provider
     /// was silent, or the schedule exempted them ([`crate::Ask::uncounted`]).
     pub uncounted: u32,
+    /// Number of counted calls before the last failed reply. Only for a turn that must report: there, a failed reply is
+    /// followed by another call of the same step, and its retries are counted from zero.
+    pub earlier: u32,
     /// Sum of the waits in milliseconds, without those not charged to the budget: for usage limits and for the network.
     pub waited_ms: u64,
     /// How often the step waited for a limit beyond its budget ([`crate::Ask::is_wall`]).
@@ -31,8 +34,8 @@ pub struct Ledger {
     pub faults: u32,
     /// The target that is being asked, as an index into the turn's targets.
     pub target: usize,
-    /// Failures of the step that were answered with a retry, oldest first; at most the last 64. Empty if the turn has
-    /// no named targets.
+    /// Failures of the step that were answered with a retry, oldest first; at most the last 64. They begin with earlier
+    /// failures whose hints had not expired. Empty if the turn has no named targets.
     pub failures: Vec<Seen>,
     /// Number of failures that belong to completed cycles.
     pub cycle_start: usize,
@@ -44,6 +47,8 @@ pub struct Ledger {
     /// steps make none.
     pub(crate) summarizing: Option<Box<Summarizing>>,
     pub(crate) compacted: Compacted,
+    /// Bounds the waits of a forced step whose budget was spent, instead of that of the settings.
+    pub(crate) budget: Option<Budget>,
 }
 
 /// A failure that was answered with a retry.
@@ -98,9 +103,14 @@ impl Ledger {
         Self { target, ..Self::default() }
     }
 
+    /// Creates the ledger of a series of calls that begins with this target, and with unexpired hints.
+    pub(crate) fn knowing(target: usize, hinted: Vec<Seen>) -> Self {
+        Self { cycle_start: hinted.len(), failures: hinted, ..Self::new(target) }
+    }
+
     /// Returns the ledger for the next series of calls of the same step. Retries are counted from zero, waits stay
     /// charged, and excluded targets stay excluded.
-    pub(crate) fn next_series(&self, target: usize) -> Self {
+    pub(crate) fn next_series(&self, target: usize, hinted: Vec<Seen>) -> Self {
         Self {
             waited_ms: self.waited_ms,
             walls: self.walls,
@@ -108,8 +118,28 @@ impl Ledger {
             faults: self.faults,
             out: self.out.clone(),
             compacted: self.compacted,
-            ..Self::new(target)
+            budget: self.budget,
+            ..Self::knowing(target, hinted)
         }
+    }
+
+    /// Returns the ledger for the call after a failed reply. It goes on where it is on its route. Retries are counted
+    /// from zero, but the calls stay counted.
+    pub(crate) fn after_reply(self) -> Self {
+        Self {
+            earlier: self.calls(),
+            retries: 0,
+            uncounted: 0,
+            last: None,
+            summarizing: None,
+            compacted: Compacted::No,
+            ..self
+        }
+    }
+
+    /// Returns the number of counted calls of the step, with the one that is being made.
+    pub(crate) fn calls(&self) -> u32 {
+        self.counted().saturating_add(self.earlier).saturating_add(1)
     }
 
     /// Returns the number of retries that count against the schedule's maximum.

@@ -21,6 +21,7 @@ mod directive;
 mod driver;
 mod effect;
 mod health;
+mod hint;
 mod input;
 mod jitter;
 mod ledger;

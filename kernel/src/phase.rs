@@ -133,6 +133,9 @@ pub(crate) struct Backoff {
 pub(crate) struct Tools {
     pub(crate) step: u32,
     pub(crate) calls: Vec<OpenCall>,
+    /// What happened in the step, if the turn must report: a failed reply is followed by another call of the step.
+    /// Boxed because most turns need none.
+    pub(crate) ledger: Option<Box<Ledger>>,
 }
 
 impl Tools {

@@ -108,7 +108,7 @@ pub enum StreamEvent {
     /// adapters; ends the stream.
     Held(Box<Hold>),
     /// The call was not made because the request would barely fit the model's context. Sent by hosts, not by adapters,
-    /// and only if [`crate::Turn::may_compact_ahead`] holds; ends the stream.
+    /// and only if [`crate::Turn::takes_nearly_full`] holds; ends the stream.
     NearlyFull,
     /// The summary that the call was made for ([`crate::Turn::is_summarizing`]). Sent by hosts, not by adapters; ends
     /// the stream.

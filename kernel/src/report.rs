@@ -18,8 +18,9 @@ const USUAL_STEPS: u32 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReportRule {
-    /// Maximum number of failed replies before the turn ends without a report. A reply fails if it has no tool call and
-    /// no report, is empty or cut off, or has a report that is rejected. 0 counts as 1.
+    /// Maximum number of failed replies of a step. A reply fails if it has no tool call and no report, is empty or cut
+    /// off, has a report that is rejected, or only calls with malformed arguments. Then a last step follows in which only
+    /// the report is on offer; after as many failed replies there, the turn ends without a report. 0 counts as 1.
     pub max_attempts: u32,
 }
 
@@ -29,11 +30,24 @@ impl Default for ReportRule {
     }
 }
 
+/// What follows a failed reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterReply {
+    /// The step goes on with another call.
+    Again,
+    /// A last step, for the report alone.
+    LastStep,
+    /// The end of the turn.
+    End,
+}
+
 /// Progress of a turn that must report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reporting {
     /// Number of failed replies.
     pub(crate) failed: u32,
+    /// Number of failed replies of the current step, which goes on after each of them.
+    pub(crate) failed_in_step: u32,
     /// Why the last reply failed.
     pub(crate) last: String,
     /// Number of steps that do not count. Each followed a failed reply.
@@ -51,6 +65,18 @@ impl Reporting {
     pub(crate) fn max_steps(&self, max_steps: Option<u32>) -> u32 {
         let limit = self.limit.unwrap_or(max_steps.unwrap_or(USUAL_STEPS).max(1));
         limit.saturating_add(self.uncounted)
+    }
+
+    /// Counts a failed reply. `calls_left`: whether the step may make another call. Returns what follows.
+    pub(crate) fn fail(&mut self, why: &str, max: u32, calls_left: bool, is_last_step: bool) -> AfterReply {
+        self.failed = self.failed.saturating_add(1);
+        self.failed_in_step = self.failed_in_step.saturating_add(1);
+        self.last = why.into();
+        if calls_left && self.failed_in_step < max {
+            self.uncounted = self.uncounted.saturating_add(1);
+            return AfterReply::Again;
+        }
+        if is_last_step || self.kept.is_some() { AfterReply::End } else { AfterReply::LastStep }
     }
 
     /// Leaves one more step after an attempt to report. Applies once. Returns the old and the new maximum of steps.

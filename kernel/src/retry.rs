@@ -80,7 +80,14 @@ pub trait Schedule {
         None
     }
 
-    /// Returns the maximum number of retries of a step, if known. For display only.
+    /// Whether a failed reply of a turn that must report, e.g. one without a report, is a failure like others:
+    /// [`Self::decide`] is asked about it, and it counts as a call. Otherwise the same target is asked again at once.
+    fn counts_replies(&self) -> bool {
+        false
+    }
+
+    /// Returns the maximum number of retries of a step, if known. Displayed; and if a turn must report, failed calls and
+    /// failed replies of a step together are retried no more often than that.
     fn max_retries(&self) -> Option<u32> {
         None
     }
@@ -112,6 +119,10 @@ macro_rules! behind {
 
             fn saved(&self) -> Option<Value> {
                 (**self).saved()
+            }
+
+            fn counts_replies(&self) -> bool {
+                (**self).counts_replies()
             }
 
             fn max_retries(&self) -> Option<u32> {

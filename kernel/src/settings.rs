@@ -100,4 +100,12 @@ impl Budget {
         let by_deadline = self.deadline.map(|deadline| deadline.since(now));
         by_wait.into_iter().chain(by_deadline).min()
     }
+
+    /// Returns the budget with at least this many milliseconds left.
+    pub(crate) fn with_left(self, now: Millis, waited_ms: u64, left_ms: u64) -> Self {
+        Self {
+            max_wait_ms: self.max_wait_ms.map(|max| max.max(waited_ms.saturating_add(left_ms))),
+            deadline: self.deadline.map(|deadline| deadline.max(now.plus(left_ms))),
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Snapshots: a separate, versioned form of a turn, so that the phases can change and old data still loads.
 
 mod call;
+mod hint;
+mod ledger;
 mod phase;
 mod report;
 
@@ -10,7 +12,8 @@ use core::fmt;
 use everturn_wire::{QueuedMessage, TurnId, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Millis, Settings, Turn, call::OpenCall, review::Breaker};
+use crate::{Millis, Settings, Turn, call::OpenCall, hint::Hints, review::Breaker};
+use hint::HintRecord;
 use phase::{PhaseRecord, PieceRecord};
 use report::ReportingRecord;
 
@@ -61,6 +64,8 @@ pub struct Snapshot {
     /// The latest reviews, one bit each.
     #[serde(default, skip_serializing_if = "is_zero")]
     reviews: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hints: Vec<HintRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reporting: Option<Box<ReportingRecord>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -138,6 +143,7 @@ impl Turn {
             context_size: self.context_size,
             recoveries: self.recoveries,
             reviews: self.breaker.0,
+            hints: self.hints.0.iter().cloned().map(Into::into).collect(),
             reporting: self.reporting.clone().map(Into::into),
             withdrawn: self.withdrawn.iter().cloned().map(Into::into).collect(),
             queue: self.queue.clone(),
@@ -173,7 +179,10 @@ impl Turn {
             id: snapshot.id,
             retry_of: snapshot.retry_of,
             settings: snapshot.settings,
-            phase: snapshot.phase.into_phase(target).ok_or(RestoreError::UnknownPhase)?,
+            phase: snapshot
+                .phase
+                .into_phase(target, snapshot.reporting.is_some())
+                .ok_or(RestoreError::UnknownPhase)?,
             revision: snapshot.revision,
             started_at: snapshot.started_at,
             steps: snapshot.steps,
@@ -186,6 +195,7 @@ impl Turn {
             context_size: snapshot.context_size,
             recoveries: snapshot.recoveries,
             breaker: Breaker(snapshot.reviews),
+            hints: Hints(snapshot.hints.into_iter().map(Into::into).collect()),
             reporting: snapshot.reporting.map(Into::into),
             withdrawn: snapshot.withdrawn.into_iter().map(Into::into).collect(),
             queue: snapshot.queue,

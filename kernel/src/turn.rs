@@ -6,11 +6,14 @@ mod check;
 mod compact;
 mod go_to;
 mod hold;
+mod last_step;
 mod recover;
+mod reply;
 mod report;
 mod retry;
 mod rewind;
 mod seal;
+mod series;
 mod streaming;
 mod tools;
 
@@ -24,6 +27,7 @@ use everturn_wire::{
 use crate::{
     Effects, Input, Ledger, Millis, Moment, Op, Outcome, Schedule, Settings, Target, ToolCall, Wait, Want,
     call::OpenCall,
+    hint::Hints,
     phase::{Backoff, Phase, Piece, Streaming},
     report::Reporting,
     review::Breaker,
@@ -63,6 +67,8 @@ pub struct Turn {
     pub(crate) recoveries: u32,
     /// The latest decisions of reviewers.
     pub(crate) breaker: Breaker,
+    /// What providers asked for that still matters.
+    pub(crate) hints: Hints,
     /// Progress with the report, if the turn must end with one. Boxed because most turns need none.
     pub(crate) reporting: Option<Box<Reporting>>,
     /// What was last withdrawn from the current step. Kept if nothing replaces it.
@@ -122,7 +128,8 @@ impl Turn {
     pub fn choose_first_target(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let is_first = |streaming: &Streaming| streaming.op == Op::default() && !streaming.has_content();
         if matches!(&self.phase, Phase::Streaming(streaming) if is_first(streaming)) {
-            self.choose_target(now, None, schedule, fx);
+            let ledger = Ledger::new(self.target);
+            self.choose_first(now, &ledger, schedule, fx);
             let ledger = Ledger::new(self.target);
             self.phase = Phase::Streaming(Streaming::new(Op::default(), ledger, now));
         }
@@ -148,6 +155,7 @@ impl Turn {
             context_size: None,
             recoveries: 0,
             breaker: Breaker::default(),
+            hints: Hints::default(),
             withdrawn: Vec::new(),
             queue: Vec::new(),
         }

@@ -37,7 +37,7 @@ fn told(eager_tools: bool, inputs: Vec<Input>) -> Turn {
 /// Creates a turn over three targets and handles these inputs.
 fn routed(inputs: Vec<Input>) -> Turn {
     let targets = ["a", "b", "c"].map(|model| Target::new("work", model)).to_vec();
-    let cycling = Cycling { max_attempts: 9, clamp_hints: true };
+    let cycling = Cycling { max_attempts: 9, ..Cycling::default() };
     tell(Settings { targets, ..settings(false) }, &cycling, inputs)
 }
 
@@ -258,14 +258,15 @@ fn called_turns() -> Vec<(&'static str, Turn)> {
 
 /// The latest formats: of turns with one target, of turns over a route, of turns with checked calls, and of turns that
 /// make a summary, must report or have calls for their caller.
-const TODAY: [&str; 4] = ["v1.1", "v2", "v3.1", "v4"];
+const TODAY: [&str; 5] = ["v1.1", "v2.1", "v3.1", "v4", "v4.1"];
 
 /// Returns the format in which a turn is saved today.
 fn today(name: &str) -> &'static str {
     match name.split('-').next() {
         Some("routed") => TODAY[1],
         Some("checked") => TODAY[2],
-        Some("summarizing" | "reporting" | "caller") => TODAY[3],
+        Some("summarizing" | "caller") => TODAY[3],
+        Some("reporting") => TODAY[4],
         _ => TODAY[0],
     }
 }
@@ -281,7 +282,8 @@ fn read(format: &str, name: &str) -> String {
 
 /// Returns the formats that have a file of this name.
 fn formats(name: &str) -> impl Iterator<Item = &'static str> {
-    let older = ["v1", "v3"].into_iter().filter(move |format| file(format, name).exists());
+    let older = ["v1", "v2", "v3", "v4"].into_iter();
+    let older = older.filter(move |format| *format != today(name) && file(format, name).exists());
     older.chain([today(name)])
 }
 

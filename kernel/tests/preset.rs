@@ -3,6 +3,7 @@
 mod cycling;
 mod handover;
 mod interactive;
+mod moves;
 mod person;
 pub(crate) mod random;
 mod route_run;

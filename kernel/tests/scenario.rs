@@ -8,6 +8,8 @@ mod compaction;
 mod echo;
 mod fault;
 mod hold;
+mod last_step;
+mod reply;
 mod report;
 mod retry;
 mod review;

@@ -43,10 +43,15 @@ pub(crate) struct Compactions {
 }
 
 impl Compactions {
+    /// Returns the context window of a model in tokens, if it is known.
+    pub(crate) fn window(&self, model: &str) -> Option<u64> {
+        self.windows.get(model).copied()
+    }
+
     /// Returns the number of tokens above which the history is summarized before a request to this model is sent;
     /// `None` = its window is unknown, or compaction ahead is off.
     pub(crate) fn limit(&self, model: &str) -> Option<u64> {
-        let window = *self.windows.get(model)?;
+        let window = self.window(model)?;
         // Exact up to 2^53 tokens.
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         self.ahead.map(|share| (window as f64 * share.clamp(0.0, 1.0)) as u64)

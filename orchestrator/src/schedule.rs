@@ -67,7 +67,7 @@ mod tests {
             Box::new(spread),
             Box::<Interactive>::default(),
             Box::new(quick),
-            Box::new(Cycling { max_attempts: 7, clamp_hints: false }),
+            Box::new(Cycling { max_attempts: 7, clamp_hints: false, sticky: true }),
             Box::new(Handover(spread)),
             Box::new(Walls(Handover(Patient))),
         ];

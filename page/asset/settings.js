@@ -26,7 +26,7 @@ const FIGURES = [
   { input: byId('retry-cap'), name: 'maxDelayMs', unit: 1000, presets: ['interactive', 'exponential'] },
 ];
 /** Settings that are not numbers; they belong to some presets only. */
-const HIDDEN = { jitter: ['interactive', 'exponential'], revert: ['interactive'] };
+const HIDDEN = { jitter: ['interactive', 'exponential'], revert: ['interactive', 'cycling'] };
 
 export class Settings {
   #number = 0; // of the last call: the answers of others are late

@@ -16,8 +16,8 @@ pub enum Fact {
     Told(EventBody),
     /// A chunk was added to the history.
     Kept(Role, Chunk),
-    /// A provider call started.
-    Called(Op),
+    /// A provider call started, of the target with this name.
+    Called(Op, Option<String>),
     /// A provider call failed.
     Failed(Op, Failure),
     /// A sleep of this many milliseconds began.
@@ -79,7 +79,7 @@ impl Fact {
             Self::Kept(role, chunk) => {
                 format!("| {role:?} {}", fields(&serde_json::to_value(chunk).expect("a chunk is JSON")))
             }
-            Self::Called(op) => format!("> call {op}"),
+            Self::Called(op, _) => format!("> call {op}"),
             Self::Slept(ms) => format!("> sleep {ms}"),
             Self::Ran { step, id, name } => format!("> run {name} {step}/{id}"),
             Self::Reviewed { id, attempt, .. } => format!("> review {id}.{attempt}"),

@@ -55,6 +55,11 @@ pub struct ScriptedHost {
     /// played. A summary starts a new series within a step.
     base: (u32, u32),
     played: u32,
+    /// The step of the last call; whether the current series has made a call; and its waits before its first call, which
+    /// are published as retries but follow no attempt.
+    step: u32,
+    has_asked: bool,
+    waits_before: u32,
     /// Remaining inputs from outside.
     outside: VecDeque<(u64, Input)>,
     /// Inputs that were delivered but not saved yet. After a crash, they are delivered again.
@@ -70,7 +75,22 @@ impl ScriptedHost {
         let outside = script.outside.iter().cloned().collect();
         let (crash, printed) = (Crash::never(), Arc::default());
         let (base, played, unsaved) = ((0, 0), 0, Vec::new());
-        Self { script, clock, log, crash, saved: None, base, played, outside, unsaved, next: None, printed }
+        Self {
+            script,
+            clock,
+            log,
+            crash,
+            saved: None,
+            base,
+            played,
+            step: 0,
+            has_asked: false,
+            waits_before: 0,
+            outside,
+            unsaved,
+            next: None,
+            printed,
+        }
     }
 
     /// Makes the process end at this point, counted from 0 and from now. Points are: before and after each commit, each
@@ -130,15 +150,22 @@ impl ScriptedHost {
         self.say_in(after_ms, Input::Answer(Box::new(answer)));
     }
 
-    /// Starts a new series of retries, which continues with the step's next attempt.
-    fn begin_series(&mut self, event: &EventBody) {
+    /// Follows the series of retries. A new one within a step continues with the step's next attempt.
+    fn follow_series(&mut self, event: &EventBody) {
         match event {
-            EventBody::ReportForced { by: ForcedBy::MaxSteps, .. } => {}
+            EventBody::ReportForced { by: ForcedBy::MaxSteps, .. } => return,
             EventBody::CompactionStarted { step_id, .. } | EventBody::ReportForced { step_id, .. } => {
-                self.base = (step_id.step().unwrap_or_default(), self.played + 1);
+                let step = step_id.step().unwrap_or_default();
+                self.base = (step, if step == self.step { self.played + 1 } else { 0 });
             }
-            _ => {}
+            EventBody::StepComplete { .. } | EventBody::CompactionCompleted { .. } => {}
+            EventBody::ProviderRetry { .. } => {
+                self.waits_before += u32::from(!self.has_asked);
+                return;
+            }
+            _ => return,
         }
+        (self.has_asked, self.waits_before) = (false, 0);
     }
 
     /// Returns when the next input from outside is due.
@@ -154,9 +181,7 @@ impl ScriptedHost {
         for effect in effects.drain() {
             if let Effect::Tell(event) = &effect {
                 self.answer(event);
-            }
-            if let Effect::Tell(event) = &effect {
-                self.begin_series(event);
+                self.follow_series(event);
             }
             self.note(match effect {
                 Effect::Tell(event) => Fact::Told(event),
@@ -192,10 +217,11 @@ impl Host for ScriptedHost {
     }
 
     fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
-        self.note(Fact::Called(op));
+        self.note(Fact::Called(op, turn.target().map(|target| target.name.clone())));
         // Select the answer by step and number of retries, so that a call interrupted by a crash gets the same answer
         // again.
-        let retries = turn.retry().map_or(0, |retry| retry.attempt + 1);
+        let retries = turn.retry().map_or(0, |retry| retry.attempt + 1) - self.waits_before;
+        (self.step, self.has_asked) = (op.step, true);
         let beats = if turn.is_summarizing() {
             self.script.summary_beats(retries)
         } else {

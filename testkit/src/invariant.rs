@@ -56,6 +56,8 @@ impl error::Error for Violation {}
 /// - Provider calls are numbered consecutively, and so are the retries of a step.
 /// - A retry comes before content, waits at least as long as its target's hint (unless it is marked as clamped), and
 ///   fits the budget. Its wait is slept in full unless somebody ends it. The end of a series of retries is published.
+/// - No call, whatever it is for, is made before the hint of its target has expired, unless a person asked for it or the
+///   retry is marked as clamped. The last step, for the report alone, may wait two minutes beyond a spent budget.
 /// - A turn that must report ends with one report, and ends well only with one by the model. Guidance is never a user
 ///   message.
 /// - At most one summary is made at a time. Its end is published, and the retries of the step start again with it.
@@ -163,12 +165,12 @@ impl Invariants {
                 self.told(event)
             }
             Fact::Kept(role, chunk) => self.history.keep(*role, chunk),
-            Fact::Called(op) => {
-                self.chain.called(at)?;
+            Fact::Called(op, target) => {
+                self.chain.called(at, target.as_deref())?;
                 self.asked(*op)
             }
             Fact::Failed(_, failure) => {
-                self.chain.failed(failure);
+                self.chain.failed(at, failure);
                 Ok(())
             }
             Fact::Slept(ms) => self.chain.slept(at, *ms),
@@ -178,10 +180,14 @@ impl Invariants {
             }
             Fact::Restarted => {
                 self.restarted = true;
+                self.chain.restarted();
                 Ok(())
             }
-            Fact::Saved
-            | Fact::Unsaved
+            Fact::Saved => {
+                self.chain.saved();
+                Ok(())
+            }
+            Fact::Unsaved
             | Fact::Ran { .. }
             | Fact::Reviewed { .. }
             | Fact::Assessed { .. }
@@ -282,8 +288,15 @@ impl Invariants {
                 ensure!(mem::replace(&mut self.compacting, false), "the end of a summary that had not begun");
                 self.chain.new_series();
             }
-            // The step is asked again.
-            EventBody::ReportForced { by, .. } if *by != ForcedBy::MaxSteps => self.chain.new_series(),
+            EventBody::ReportMissing { .. } => self.chain.step_goes_on(),
+            EventBody::ReportForced { by, .. } => {
+                // Without a log, the time is not known.
+                self.chain.last_step((self.now > Millis(0)).then_some(self.now));
+                // The step is asked again.
+                if *by != ForcedBy::MaxSteps {
+                    self.chain.new_series();
+                }
+            }
             EventBody::FinalReport(report) => {
                 ensure!(self.must_report, "a report that was not requested");
                 ensure!(self.report.is_none(), "a second report");

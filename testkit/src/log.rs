@@ -66,7 +66,7 @@ impl Log {
 
     /// Returns the provider calls.
     pub fn calls(&self) -> Vec<Op> {
-        self.pick(|fact| if let Fact::Called(op) = fact { Some(*op) } else { None })
+        self.pick(|fact| if let Fact::Called(op, _) = fact { Some(*op) } else { None })
     }
 
     /// Returns the requested sleeps, in milliseconds.

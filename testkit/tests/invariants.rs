@@ -136,12 +136,12 @@ fn text_that_is_not_taken_back() {
 
 #[test]
 fn calls_and_retries() {
-    let call = |fact: &Fact| matches!(fact, Fact::Called(_));
+    let call = |fact: &Fact| matches!(fact, Fact::Called(..));
     breaks(|facts| twice(facts, call), "call 0.0, expected 0.1 or 1.0");
-    let next = |fact: &Fact| *fact == Fact::Called(Op { step: 1, attempt: 0 });
+    let next = |fact: &Fact| *fact == Fact::Called(Op { step: 1, attempt: 0 }, None);
     let skipped = Op { step: 1, attempt: 1 };
     breaks(
-        |facts| instead(facts, next, |_, fact| *fact = Fact::Called(skipped)),
+        |facts| instead(facts, next, |_, fact| *fact = Fact::Called(skipped, None)),
         "call 1.1, expected 0.3 or 1.0",
     );
     breaks(|facts| twice(facts, told(retry)), "retry 0, expected retry 1");
@@ -189,7 +189,7 @@ fn tools() {
     breaks(|facts| twice(facts, run), "read 0/a starts twice");
     let unsaved = |mut facts: Facts| {
         let start = at(&facts, run);
-        let asked = facts[..start].iter().rposition(|(_, fact)| matches!(fact, Fact::Called(_))).unwrap();
+        let asked = facts[..start].iter().rposition(|(_, fact)| matches!(fact, Fact::Called(..))).unwrap();
         let mut nth = 0;
         facts.retain(|(_, fact)| {
             nth += 1;

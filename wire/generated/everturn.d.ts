@@ -833,7 +833,7 @@ export type ForcedBy =
   | "max-steps"
   /** The history does not fit the model's context. */
   | "overflow"
-  /** The schedule has no retries left. */
+  /** No retries are left, of failed calls or of failed replies. */
   | "exhausted"
   /** A value from a newer server. */
   | (string & {});
@@ -1124,7 +1124,7 @@ export interface ReportMissingEvent {
 export interface RequiredReport {
   /** JSON Schema of the report: an object. */
   schema: unknown;
-  /** Maximum number of failed replies before the turn ends without a report, 1 to 100; 3 if absent. */
+  /** Maximum number of failed replies of a step, and of the last step for the report alone, 1 to 100; 3 if absent. */
   maxAttempts?: number;
 }
 
@@ -1345,7 +1345,7 @@ export interface RetrySettings {
    * other target can be asked.
    */
   quota?: OnQuota;
-  /** When a turn goes back to the first target of its route. For `interactive`. */
+  /** When a turn goes back to the first target of its route. For `interactive` and `cycling`. */
   revert?: RouteRevert;
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 pub struct RequiredReport {
     /// JSON Schema of the report: an object.
     pub schema: Value,
-    /// Maximum number of failed replies before the turn ends without a report, 1 to 100; 3 if absent.
+    /// Maximum number of failed replies of a step, and of the last step for the report alone, 1 to 100; 3 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
 }
@@ -58,7 +58,7 @@ pub enum ForcedBy {
     MaxSteps,
     /// The history does not fit the model's context.
     Overflow,
-    /// The schedule has no retries left.
+    /// No retries are left, of failed calls or of failed replies.
     Exhausted,
     /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]

@@ -49,7 +49,7 @@ pub struct RetrySettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
     pub jitter: Option<f64>,
-    /// When a turn goes back to the first target of its route. For `interactive`.
+    /// When a turn goes back to the first target of its route. For `interactive` and `cycling`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revert: Option<RouteRevert>,
     /// What to do about a failure after part of an answer was shown.

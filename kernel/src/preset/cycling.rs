@@ -7,7 +7,7 @@ use everturn_wire::{Category, RetryOutcome, Value};
 
 use super::reason;
 use crate::{
-    Ask, Directive, Ledger, Millis, Question, Retry, Schedule, Seen,
+    Ask, Directive, Ledger, Millis, NextCall, Question, Retry, Schedule, Seen,
     health::{is_of_request, is_of_target},
 };
 
@@ -18,7 +18,8 @@ const LONGEST_NETWORK_MS: u64 = 30_000;
 
 /// Asks the targets in turn. If all targets of a cycle were rate limited, waits for the longest of their limits;
 /// otherwise does not wait for rate limits. Waits briefly after network failures and timeouts, asks again at once after
-/// a model failure, and drops a target that fails for good for the rest of the step.
+/// a model failure, and drops a target that fails for good for the rest of the step. A failed reply of a turn that must
+/// report moves on, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycling {
     /// Maximum number of calls of a step: 3 means at most two retries.
@@ -26,12 +27,15 @@ pub struct Cycling {
     /// Whether to clamp hints to 1..=60 s and to start the next cycle before rate limits expire if the cycle had other
     /// failures. If false, no target is asked before its hint expires.
     pub clamp_hints: bool,
+    /// Whether a step begins with the target that answered last. If false, it begins with the first target whose hint
+    /// has expired.
+    pub sticky: bool,
 }
 
 impl Default for Cycling {
-    /// Three calls, with clamped hints.
+    /// Three calls, with clamped hints; each step begins with the first target.
     fn default() -> Self {
-        Self { max_attempts: 3, clamp_hints: true }
+        Self { max_attempts: 3, clamp_hints: true, sticky: false }
     }
 }
 
@@ -41,8 +45,12 @@ impl Cycling {
 
     /// Restores the schedule from its saved form.
     pub fn restore(saved: &Value) -> Option<Self> {
-        let max_attempts = saved["maxAttempts"].as_u64()?.try_into().ok()?;
-        Some(Self { max_attempts, clamp_hints: saved["clampHints"].as_bool()? })
+        Some(Self {
+            max_attempts: saved["maxAttempts"].as_u64()?.try_into().ok()?,
+            clamp_hints: saved["clampHints"].as_bool()?,
+            // Older versions had only this way, and a turn goes on as it began.
+            sticky: saved["sticky"].as_bool().unwrap_or(true),
+        })
     }
 
     /// Returns the wait for a rate limit, in milliseconds.
@@ -124,6 +132,10 @@ impl Schedule for Cycling {
         Ask { drops_failed: drops, ends_cycle: is_over, ..ask }.into()
     }
 
+    fn next_target(&self, call: &NextCall<'_>) -> usize {
+        if call.ledger.is_none() && !self.sticky { 0 } else { call.current }
+    }
+
     fn chooses_targets(&self) -> bool {
         true
     }
@@ -137,7 +149,12 @@ impl Schedule for Cycling {
             ("name", Value::from(Self::NAME)),
             ("maxAttempts", self.max_attempts.into()),
             ("clampHints", self.clamp_hints.into()),
+            ("sticky", self.sticky.into()),
         ]))
+    }
+
+    fn counts_replies(&self) -> bool {
+        true
     }
 
     fn max_retries(&self) -> Option<u32> {

@@ -80,6 +80,10 @@ impl<S: Schedule> Schedule for Handover<S> {
         Some(Value::from_iter([("name", Value::from(Handover::NAME)), ("schedule", schedule)]))
     }
 
+    fn counts_replies(&self) -> bool {
+        self.0.counts_replies()
+    }
+
     fn max_retries(&self) -> Option<u32> {
         self.0.max_retries()
     }

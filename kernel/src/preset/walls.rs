@@ -91,6 +91,10 @@ impl<S: Schedule> Schedule for Walls<S> {
         Some(Value::from_iter([("name", Value::from(Walls::NAME)), ("schedule", schedule)]))
     }
 
+    fn counts_replies(&self) -> bool {
+        self.0.counts_replies()
+    }
+
     fn max_retries(&self) -> Option<u32> {
         self.0.max_retries()
     }

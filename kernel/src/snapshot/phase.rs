@@ -2,14 +2,16 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Category, CompactionCause, DoneReason, Echo, Failure, FinalReport, Usage};
+use everturn_wire::{DoneReason, Echo, Failure, FinalReport, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::{call::CallRecord, is_zero};
+use super::{
+    call::CallRecord,
+    is_zero,
+    ledger::{LedgerRecord, RetryRecord, RouteRecord, ledger},
+};
 use crate::{
     Ledger, Millis, Op, Outcome, Settings,
-    compaction::{Compacted, Summarizing},
-    ledger::{Scheduled, Seen},
     phase::{Backoff, Phase, Piece, Streaming, Tools},
 };
 
@@ -58,6 +60,8 @@ pub(super) enum PhaseRecord {
     Tools {
         step: u32,
         calls: Vec<CallRecord>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ledger: Option<Box<LedgerRecord>>,
     },
     Sealed {
         reason: DoneReason,
@@ -69,75 +73,6 @@ pub(super) enum PhaseRecord {
     /// A phase of a later format, accepted so that the error can name its version.
     #[serde(other)]
     Unknown,
-}
-
-/// The step's position on its route, and its waits for usage limits. Empty for most turns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct RouteRecord {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    failures: Vec<SeenRecord>,
-    #[serde(skip_serializing_if = "is_zero")]
-    cycle_start: usize,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    out: Vec<usize>,
-    #[serde(skip_serializing_if = "is_zero")]
-    walls: u32,
-    #[serde(skip_serializing_if = "is_zero")]
-    walled_ms: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    faults: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    summarizing: Option<Box<SummarizingRecord>>,
-    #[serde(skip_serializing_if = "is_zero")]
-    compacted: CompactedRecord,
-}
-
-/// A step whose history is being summarized, and the state to return to afterwards.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SummarizingRecord {
-    cause: CompactionCause,
-    target: usize,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    is_chosen: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    out: Vec<usize>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum CompactedRecord {
-    #[default]
-    No,
-    Ahead,
-    Overflow,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SeenRecord {
-    at: Millis,
-    target: usize,
-    retries: u32,
-    category: Category,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    hint_ms: Option<u64>,
-}
-
-/// The last scheduled retry.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RetryRecord {
-    delay_ms: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    max_attempts: Option<u32>,
-    category: Category,
-    message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    code: Option<String>,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    shared: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -197,94 +132,23 @@ impl From<&Phase> for PhaseRecord {
                 decided_ms,
                 held,
             },
-            Phase::Tools(Tools { step, calls }) => {
-                Self::Tools { step, calls: calls.into_iter().map(Into::into).collect() }
-            }
+            Phase::Tools(Tools { step, calls, ledger }) => Self::Tools {
+                step,
+                calls: calls.into_iter().map(Into::into).collect(),
+                ledger: ledger.and_then(|ledger| LedgerRecord::of(&ledger)),
+            },
             Phase::Sealed(Outcome { reason, failure, report }) => Self::Sealed { reason, failure, report },
         }
-    }
-}
-
-/// Returns the ledger of a step, without its counts, for the target with this index.
-fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: RouteRecord) -> Ledger {
-    let RouteRecord { failures, cycle_start, out, walls, walled_ms, faults, summarizing, compacted } = route;
-    let failures = failures.into_iter().map(Into::into).collect();
-    let last = last.map(Into::into);
-    let summarizing = summarizing.map(|record| {
-        let SummarizingRecord { cause, target, is_chosen, out } = *record;
-        Box::new(Summarizing { cause, target, is_chosen, out })
-    });
-    let compacted = match compacted {
-        CompactedRecord::No => Compacted::No,
-        CompactedRecord::Ahead => Compacted::Ahead,
-        CompactedRecord::Overflow => Compacted::Overflow,
-    };
-    Ledger {
-        failures,
-        cycle_start,
-        out,
-        walls,
-        walled_ms,
-        faults,
-        last,
-        summarizing,
-        compacted,
-        ..Ledger::new(target)
-    }
-}
-
-impl RouteRecord {
-    fn of(ledger: &Ledger) -> Self {
-        Self {
-            failures: ledger.failures.iter().copied().map(Into::into).collect(),
-            cycle_start: ledger.cycle_start,
-            out: ledger.out.clone(),
-            walls: ledger.walls,
-            walled_ms: ledger.walled_ms,
-            faults: ledger.faults,
-            summarizing: ledger.summarizing.as_deref().cloned().map(Into::into),
-            compacted: match ledger.compacted {
-                Compacted::No => CompactedRecord::No,
-                Compacted::Ahead => CompactedRecord::Ahead,
-                Compacted::Overflow => CompactedRecord::Overflow,
-            },
-        }
-    }
-
-    /// Whether all indexes refer to targets that the turn has.
-    fn fits(&self, settings: &Settings, targets: usize) -> bool {
-        let own = settings.targets.len().max(1);
-        let goes_back = self.summarizing.iter().flat_map(|back| back.out.iter().chain([&back.target]));
-        if goes_back.copied().any(|at| at >= own) {
-            return false;
-        }
-        self.failures.iter().map(|seen| seen.target).chain(self.out.iter().copied()).all(|at| at < targets)
-    }
-}
-
-impl From<Summarizing> for Box<SummarizingRecord> {
-    fn from(Summarizing { cause, target, is_chosen, out }: Summarizing) -> Self {
-        Self::new(SummarizingRecord { cause, target, is_chosen, out })
-    }
-}
-
-impl From<Seen> for SeenRecord {
-    fn from(Seen { at, target, retries, category, hint_ms }: Seen) -> Self {
-        Self { at, target, retries, category, hint_ms }
-    }
-}
-
-impl From<SeenRecord> for Seen {
-    fn from(SeenRecord { at, target, retries, category, hint_ms }: SeenRecord) -> Self {
-        Self { at, target, retries, category, hint_ms }
     }
 }
 
 impl PhaseRecord {
     /// Whether all indexes refer to targets that the turn has.
     pub(super) fn fits(&self, settings: &Settings, target: usize) -> bool {
-        let (Self::Streaming { route, .. } | Self::Backoff { route, .. }) = self else {
-            return target < settings.targets.len().max(1);
+        let route = match self {
+            Self::Streaming { route, .. } | Self::Backoff { route, .. } => route,
+            Self::Tools { ledger: Some(ledger), .. } => &ledger.route,
+            _ => return target < settings.targets.len().max(1),
         };
         let others = settings.compaction.as_ref().map(|compaction| &compaction.targets);
         let others = others.filter(|others| route.summarizing.is_some() && !others.is_empty());
@@ -293,7 +157,7 @@ impl PhaseRecord {
     }
 
     /// Returns the phase of a turn that asks the target with this index; `None` if it is of a later format.
-    pub(super) fn into_phase(self, target: usize) -> Option<Phase> {
+    pub(super) fn into_phase(self, target: usize, must_report: bool) -> Option<Phase> {
         Some(match self {
             Self::Streaming {
                 op,
@@ -335,26 +199,14 @@ impl PhaseRecord {
                 let ledger = Ledger { retries, uncounted, waited_ms, ..ledger(target, last_retry, route) };
                 Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, held })
             }
-            Self::Tools { step, calls } => {
-                Phase::Tools(Tools { step, calls: calls.into_iter().map(Into::into).collect() })
-            }
+            Self::Tools { step, calls, ledger } => Phase::Tools(Tools {
+                step,
+                calls: calls.into_iter().map(Into::into).collect(),
+                ledger: must_report.then(|| Box::new(ledger.unwrap_or_default().into_ledger(target))),
+            }),
             Self::Sealed { reason, failure, report } => Phase::Sealed(Outcome { reason, failure, report }),
             Self::Unknown => return None,
         })
-    }
-}
-
-impl From<Box<Scheduled>> for Box<RetryRecord> {
-    fn from(retry: Box<Scheduled>) -> Self {
-        let Scheduled { delay_ms, max_attempts, category, message, code, shared } = *retry;
-        Self::new(RetryRecord { delay_ms, max_attempts, category, message, code, shared })
-    }
-}
-
-impl From<Box<RetryRecord>> for Box<Scheduled> {
-    fn from(record: Box<RetryRecord>) -> Self {
-        let RetryRecord { delay_ms, max_attempts, category, message, code, shared } = *record;
-        Self::new(Scheduled { delay_ms, max_attempts, category, message, code, shared })
     }
 }
 

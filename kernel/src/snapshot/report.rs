@@ -13,6 +13,8 @@ use crate::report::Reporting;
 pub(super) struct ReportingRecord {
     #[serde(skip_serializing_if = "is_zero")]
     failed: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    failed_in_step: u32,
     #[serde(skip_serializing_if = "String::is_empty")]
     last: String,
     #[serde(skip_serializing_if = "is_zero")]
@@ -27,14 +29,14 @@ pub(super) struct ReportingRecord {
 
 impl From<Box<Reporting>> for Box<ReportingRecord> {
     fn from(reporting: Box<Reporting>) -> Self {
-        let Reporting { failed, last, uncounted, limit, forced, kept } = *reporting;
-        Self::new(ReportingRecord { failed, last, uncounted, limit, forced, kept })
+        let Reporting { failed, failed_in_step, last, uncounted, limit, forced, kept } = *reporting;
+        Self::new(ReportingRecord { failed, failed_in_step, last, uncounted, limit, forced, kept })
     }
 }
 
 impl From<Box<ReportingRecord>> for Box<Reporting> {
     fn from(record: Box<ReportingRecord>) -> Self {
-        let ReportingRecord { failed, last, uncounted, limit, forced, kept } = *record;
-        Self::new(Reporting { failed, last, uncounted, limit, forced, kept })
+        let ReportingRecord { failed, failed_in_step, last, uncounted, limit, forced, kept } = *record;
+        Self::new(Reporting { failed, failed_in_step, last, uncounted, limit, forced, kept })
     }
 }

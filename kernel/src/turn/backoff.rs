@@ -7,7 +7,7 @@ use everturn_wire::{Category, ConversationStatus, EventBody, Failure};
 use super::{Turn, charge::Charge, retry::Told};
 use crate::{
     Effects, Millis, Op, Schedule,
-    phase::{Backoff, Phase, Streaming},
+    phase::{Backoff, Phase},
 };
 
 /// The message when a user cancels a series of retries.
@@ -32,12 +32,8 @@ impl Turn {
 
     fn end_wait(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Backoff(backoff) = &self.phase else { return };
-        // Meanwhile another target may have become free, or this one limited.
         let ledger = backoff.ledger.clone();
-        self.choose_target(now, Some(&ledger), schedule, fx);
-        if let Phase::Backoff(backoff) = &mut self.phase {
-            backoff.ledger.target = self.target;
-        }
+        self.choose_after_wait(now, &ledger, schedule, fx);
         self.try_again(now, fx);
     }
 
@@ -82,8 +78,8 @@ impl Turn {
     /// Calls the provider again. Announces the end of the wait, which may have been cut short.
     fn try_again(&mut self, now: Millis, fx: &mut Effects) {
         let Phase::Backoff(backoff) = &self.phase else { return };
-        let again = Streaming::new(backoff.op, backoff.ledger.clone(), now);
-        self.enter(Phase::Streaming(again));
+        let (op, ledger) = (backoff.op, backoff.ledger.clone());
+        self.ask(now, op, ledger);
         let retry = self.retry().map(Box::new);
         fx.tell(EventBody::Status { status: ConversationStatus::Active, retry });
     }

@@ -10,6 +10,9 @@ use crate::{
     span::{at_least, at_most},
 };
 
+/// Waits allowed to a step for the report after its budget was spent, in milliseconds.
+const GRACE_MS: u64 = 2 * 60 * 1_000;
+
 /// The account that a wait is charged to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Charge {
@@ -28,6 +31,19 @@ impl Charge {
 }
 
 impl Turn {
+    /// Returns the budget of a step.
+    pub(super) fn budget(&self, ledger: &Ledger) -> Budget {
+        ledger.budget.unwrap_or(self.settings.budget)
+    }
+
+    /// Returns the budget of a step that only allows the report. If nothing is left, it has a grace, unless waits are not
+    /// allowed at all.
+    pub(super) fn budget_of_report(&self, now: Millis, ledger: &Ledger) -> Option<Budget> {
+        let budget = self.budget(ledger);
+        let is_spent = budget.left(now, ledger.waited_ms) == Some(0) && budget.max_wait_ms != Some(0);
+        if is_spent { Some(budget.with_left(now, ledger.waited_ms, GRACE_MS)) } else { ledger.budget }
+    }
+
     /// Whether the budget has room for a wait. Even a wait that is not charged to it must end before its deadline.
     pub(super) fn afford(
         &self,
@@ -36,7 +52,7 @@ impl Turn {
         delay_ms: u64,
         charge: Charge,
     ) -> Result<(), GiveUp> {
-        let budget = self.settings.budget;
+        let budget = self.budget(ledger);
         let budget = if charge == Charge::Budget { budget } else { Budget { max_wait_ms: None, ..budget } };
         match budget.left(now, ledger.waited_ms) {
             Some(left_ms) if delay_ms > left_ms => {

@@ -1,6 +1,6 @@
 //! Compaction: replaces the older part of a history that does not fit the model's context, then asks the step again.
 
-use alloc::{boxed::Box, format, vec::Vec};
+use alloc::{boxed::Box, format};
 use core::mem;
 
 use everturn_wire::{
@@ -10,7 +10,7 @@ use everturn_wire::{
 
 use super::Turn;
 use crate::{
-    Effects, GiveUp, Ledger, Millis, Schedule, Settings, Summary, Target,
+    Effects, GiveUp, Ledger, Millis, Op, Schedule, Settings, Summary, Target,
     compaction::{Compacted, Summarizing},
     phase::{Phase, Streaming},
 };
@@ -35,6 +35,14 @@ impl Turn {
     /// Whether the wanted call is for a summary of the older history, and not for the answer.
     pub fn is_summarizing(&self) -> bool {
         self.summarizing().is_some()
+    }
+
+    /// Whether [`StreamEvent::NearlyFull`](crate::StreamEvent::NearlyFull) applies to the wanted call: it is replaced by
+    /// a summary ([`Self::may_compact_ahead`]) or, without compaction, by a call for the report alone.
+    pub fn takes_nearly_full(&self) -> bool {
+        let Phase::Streaming(streaming) = &self.phase else { return false };
+        let may_shorten = self.settings.compaction.is_none() && self.must_report() && !self.is_cut_down();
+        self.may_compact_ahead() || (may_shorten && !streaming.has_content())
     }
 
     /// Whether [`StreamEvent::NearlyFull`](crate::StreamEvent::NearlyFull) would start a summary before the wanted call
@@ -80,7 +88,8 @@ impl Turn {
             && !streaming.has_content()
     }
 
-    /// Handles the host's report that the request barely fits. If no summary can be made, continues without one.
+    /// Handles the host's report that the request barely fits: makes a summary, or forces the report. If neither applies,
+    /// the step has overflowed.
     pub(super) fn on_nearly_full(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         if self.may_compact_ahead() {
             return self.compact(now, CompactionCause::Ahead, schedule, fx);
@@ -98,21 +107,25 @@ impl Turn {
         fx: &mut Effects,
     ) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
-        let (op, ledger) = (streaming.op, streaming.ledger.clone());
+        let (op, answering) = (streaming.op, streaming.ledger.clone());
         self.end_retries(RetryOutcome::NotRetryable, None, fx);
         fx.tell(EventBody::CompactionStarted { step_id: self.step_id(op.step), cause });
-        let (target, is_chosen, out) = (self.target, self.is_chosen, ledger.out.clone());
+        let (target, is_chosen, out) = (self.target, self.is_chosen, answering.out.clone());
         let summarizing = Some(Box::new(Summarizing { cause, target, is_chosen, out }));
-        let ledger = Ledger { summarizing, ..ledger.next_series(target) };
-        self.enter(Phase::Streaming(Streaming::new(op.next(), ledger, now)));
-        if self.asks_others() {
-            (self.target, self.is_chosen) = (0, false);
-            self.choose_target(now, None, schedule, fx);
-            let chosen = self.target;
-            if let Phase::Streaming(Streaming { ledger, .. }) = &mut self.phase {
-                (ledger.target, ledger.out) = (chosen, Vec::new());
-            }
+        // From here on, the step asks the targets that summarize.
+        if let Phase::Streaming(streaming) = &mut self.phase {
+            streaming.ledger.summarizing.clone_from(&summarizing);
         }
+        let asks_others = self.asks_others();
+        if asks_others {
+            (self.target, self.is_chosen) = (0, false);
+        }
+        let mut ledger = Ledger { summarizing, ..answering.next_series(self.target, self.hinted(now)) };
+        if asks_others {
+            ledger.out.clear();
+            self.choose_first(now, &ledger, schedule, fx);
+        }
+        self.ask_unless_hinted(now, op, ledger, schedule, fx);
     }
 
     /// Handles the summary: saves it and asks the step again.
@@ -146,7 +159,7 @@ impl Turn {
         self.context_size = None;
         match cause {
             CompactionCause::Requested => self.seal(now, DoneReason::Stop, None, fx),
-            _ => self.resume_step(now, Compacted::by(cause)),
+            _ => self.resume_step(now, Compacted::by(cause), schedule, fx),
         }
     }
 
@@ -162,7 +175,7 @@ impl Turn {
         if self.is_summary_ahead() {
             self.end_retries(given_up.outcome, Some(&failure.message), fx);
             self.end_compaction(CompactionOutcome::Failed, Some(&failure.message), fx);
-            return self.resume_step(now, Compacted::Ahead);
+            return self.resume_step(now, Compacted::Ahead, schedule, fx);
         }
         let is_requested =
             self.summarizing().is_some_and(|summarizing| summarizing.cause == CompactionCause::Requested);
@@ -197,14 +210,32 @@ impl Turn {
     }
 
     /// Returns from the summary to the answer of the step.
-    fn resume_step(&mut self, now: Millis, compacted: Compacted) {
+    fn resume_step(&mut self, now: Millis, compacted: Compacted, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(Streaming { op, ledger, .. }) = &mut self.phase else { return };
-        let (op, mut ledger) = (op.next(), mem::take(ledger));
+        let (op, mut ledger) = (*op, mem::take(ledger));
         let Some(summarizing) = ledger.summarizing.take() else { return };
         let Summarizing { target, is_chosen, out, .. } = *summarizing;
         (self.target, self.is_chosen) = (target, is_chosen);
-        let ledger = Ledger { out, compacted, ..ledger.next_series(target) };
+        let ledger = Ledger { out, compacted, ..ledger.next_series(target, self.hinted(now)) };
+        self.ask_unless_hinted(now, op, ledger, schedule, fx);
+    }
+
+    /// Makes the call after this one, unless its target has asked for a wait. That counts as a failure of the call, so that
+    /// the schedule decides about it.
+    fn ask_unless_hinted(
+        &mut self,
+        now: Millis,
+        op: Op,
+        mut ledger: Ledger,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        let Some(failure) = self.hints.failure(now, &self.asked()) else {
+            return self.ask(now, op.next(), ledger);
+        };
+        ledger.target = self.target;
         self.enter(Phase::Streaming(Streaming::new(op, ledger, now)));
+        self.on_failed(now, failure, schedule, fx);
     }
 
     /// Returns to the turn's own targets, for a turn that ends while a summary is made.

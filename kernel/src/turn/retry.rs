@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use everturn_wire::{Category, CompactionCause, DoneReason, EventBody, Failure, RetryOutcome};
 
-use super::{Turn, charge::Charge, report::EMPTY};
+use super::{Turn, charge::Charge, reply::EMPTY};
 use crate::{
     Ask, Directive, Effects, GiveUp, Ledger, Millis, Op, Question, Retry, Schedule, Seen, Target,
     ledger::Scheduled,
@@ -34,9 +34,6 @@ impl Turn {
         let op = streaming.op;
         if self.is_summary_ahead() {
             return self.give_up_summary(now, failure, RetryOutcome::NotRetryable.into(), schedule, fx);
-        }
-        if self.is_past_retries() {
-            return self.give_up(now, failure, RetryOutcome::Exhausted.into(), schedule, fx);
         }
         match self.decide(now, &streaming.ledger, &failure, schedule) {
             Ok(ask) => {
@@ -74,7 +71,7 @@ impl Turn {
     }
 
     /// Decides what comes next, or why nothing does. The returned wait is final.
-    fn decide(
+    pub(super) fn decide(
         &self,
         now: Millis,
         ledger: &Ledger,
@@ -83,6 +80,9 @@ impl Turn {
     ) -> Result<Decided, GiveUp> {
         if failure.category == Category::Internal && ledger.faults >= MOST_FAULTS {
             return Err(RetryOutcome::NotRetryable.into());
+        }
+        if ledger.earlier > 0 && self.is_last_call(ledger, schedule) {
+            return Err(RetryOutcome::Exhausted.into());
         }
         let nameless = [Target::default()];
         let targets = if self.targets().is_empty() { &nameless[..] } else { self.targets() };
@@ -97,16 +97,16 @@ impl Turn {
             let detail = Some("the retry schedule chose a target that may not be asked in this step".into());
             return Err(GiveUp { outcome: RetryOutcome::NotRetryable, detail });
         };
-        // Sending the same request before the hint expires would be refused again. The hint does not apply to other
-        // targets.
+        // A request before a target's hint expires would be refused again.
         let is_same = targets.get(ledger.target).is_some_and(|failed| next.is_same_request(failed));
-        let hint_ms = failure.hint_ms.filter(|_| is_same && !ask.clamped).unwrap_or(0);
+        let own_ms = failure.hint_ms.filter(|_| is_same).unwrap_or(0);
+        let hint_ms = if ask.clamped { 0 } else { own_ms.max(self.hints.left_ms(now, next)) };
         let delay_ms = wait_ms(ask.wait).max(hint_ms).min(LONGEST_WAIT_MS);
         self.afford(now, ledger, delay_ms, Charge::of(&ask))?;
         Ok(Decided { ask, delay_ms })
     }
 
-    /// Carries out a decision: records it in the ledger, and publishes a switch before its retry.
+    /// Carries out a decision: publishes a switch before its retry.
     fn ask_again(
         &mut self,
         now: Millis,
@@ -117,11 +117,33 @@ impl Turn {
         fx: &mut Effects,
     ) {
         let Phase::Streaming(streaming) = &self.phase else { return };
-        let Decided { ask, delay_ms } = decided;
         let mut ledger = streaming.ledger.clone();
+        let Decided { ask, delay_ms } = decided;
+        self.carry_out(now, &mut ledger, &ask, &failure, fx);
+        let faults_left = MOST_FAULTS.saturating_sub(ledger.faults);
+        let earlier = ledger.earlier;
+        let backoff = Backoff::after(now, op, ledger, delay_ms, Charge::of(&ask));
+        let mut max_attempts = max_attempts.filter(|_| !ask.uncounted).map(|max| max.saturating_sub(earlier));
+        if failure.category == Category::Internal {
+            let last = backoff.ledger.counted().saturating_add(faults_left);
+            max_attempts = max_attempts.map(|max| max.min(last));
+        }
+        let told = Told { max_attempts, clamped: ask.clamped, shared: false, in_budget: !ask.is_wall };
+        self.back_off(backoff, failure, told, fx);
+    }
+
+    /// Records a decision in the ledger, and moves to its target.
+    pub(super) fn carry_out(
+        &mut self,
+        now: Millis,
+        ledger: &mut Ledger,
+        ask: &Ask,
+        failure: &Failure,
+        fx: &mut Effects,
+    ) {
         let failed = ledger.target;
         if !self.targets().is_empty() {
-            ledger.note(Seen::now(now, &ledger, &failure), ask.ends_cycle);
+            ledger.note(Seen::now(now, ledger, failure), ask.ends_cycle);
         }
         ledger.faults = ledger.faults.saturating_add((failure.category == Category::Internal).into());
         if ask.drops_failed && !ledger.out.contains(&failed) {
@@ -136,15 +158,6 @@ impl Turn {
             fx.tell(EventBody::TargetSwitched { from, to, role: self.role(), reason });
         }
         self.target = ask.target;
-        let faults_left = MOST_FAULTS.saturating_sub(ledger.faults);
-        let backoff = Backoff::after(now, op, ledger, delay_ms, Charge::of(&ask));
-        let mut max_attempts = max_attempts.filter(|_| !ask.uncounted);
-        if failure.category == Category::Internal {
-            let last = backoff.ledger.counted().saturating_add(faults_left);
-            max_attempts = max_attempts.map(|max| max.min(last));
-        }
-        let told = Told { max_attempts, clamped: ask.clamped, shared: false, in_budget: !ask.is_wall };
-        self.back_off(backoff, failure, told, fx);
     }
 
     /// Schedules a retry and publishes it.
@@ -152,7 +165,7 @@ impl Turn {
         let Told { max_attempts, clamped, shared, in_budget } = told;
         let delay_ms = backoff.decided_ms;
         let waited_ms = backoff.ledger.waited_ms;
-        let budget = self.settings.budget.max_wait_ms.filter(|_| in_budget);
+        let budget = self.budget(&backoff.ledger).max_wait_ms.filter(|_| in_budget);
         // A call that was not made is not a retry.
         self.retries = self.retries.saturating_add((!backoff.held).into());
         self.waited_ms = self.waited_ms.saturating_add(delay_ms);
@@ -183,6 +196,7 @@ impl Turn {
             latency_ms: None,
         });
         self.enter(Phase::Backoff(backoff));
+        self.forget_hint();
     }
 }
 
@@ -200,13 +214,19 @@ pub(super) struct Told {
 }
 
 /// A directive within the budget, with its final wait in milliseconds.
-struct Decided {
-    ask: Ask,
-    delay_ms: u64,
+pub(super) struct Decided {
+    pub(super) ask: Ask,
+    pub(super) delay_ms: u64,
 }
 
 impl Backoff {
-    pub(super) fn after(now: Millis, failed: Op, mut ledger: Ledger, delay_ms: u64, charge: Charge) -> Self {
+    /// Waits before the next call of the step of a failed one.
+    pub(super) fn after(now: Millis, failed: Op, ledger: Ledger, delay_ms: u64, charge: Charge) -> Self {
+        Self::until(now, failed.next(), ledger, delay_ms, charge)
+    }
+
+    /// Waits before this call.
+    pub(super) fn until(now: Millis, op: Op, mut ledger: Ledger, delay_ms: u64, charge: Charge) -> Self {
         ledger.retries = ledger.retries.saturating_add(1);
         match charge {
             Charge::Budget => ledger.waited_ms = ledger.waited_ms.saturating_add(delay_ms),
@@ -216,7 +236,7 @@ impl Backoff {
             }
             Charge::Nothing => {}
         }
-        Self { op: failed.next(), ledger, resume_at: now.plus(delay_ms), decided_ms: delay_ms, held: false }
+        Self { op, ledger, resume_at: now.plus(delay_ms), decided_ms: delay_ms, held: false }
     }
 }
 

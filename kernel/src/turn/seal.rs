@@ -8,6 +8,7 @@ use super::Turn;
 use crate::{
     Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer,
     call::{INTERRUPTED, OpenCall},
+    hint::Hints,
     phase::Phase,
 };
 
@@ -86,6 +87,7 @@ impl Turn {
         });
         fx.tell(EventBody::TurnSealed);
         self.return_to_own_targets();
+        self.hints = Hints::default();
         self.enter(Phase::Sealed(Outcome { reason, failure, report }));
     }
 

@@ -7,7 +7,7 @@ use everturn_wire::{DoneReason, Echo, EventBody, RetryOutcome, Role, StepId, Usa
 
 use super::Turn;
 use crate::{
-    Checked, CheckedCall, Effects, FinishReason, Millis, Op, Schedule, Silence, StreamEvent, Target,
+    Checked, CheckedCall, Effects, FinishReason, Ledger, Millis, Op, Schedule, Silence, StreamEvent, Target,
     ToolAnswer, ToolCall,
     call::{INTERRUPTED, OpenCall, promote, with_unique_id},
     phase::{Phase, Piece, Streaming, Tools},
@@ -53,7 +53,11 @@ impl Turn {
             StreamEvent::NearlyFull => self.on_nearly_full(now, schedule, fx),
             StreamEvent::Summary(summary) => self.on_summary(now, *summary, schedule, fx),
             StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
-            StreamEvent::Failed(failure) => self.on_failed(now, failure, schedule, fx),
+            StreamEvent::Failed(failure) => {
+                let failed = self.asked();
+                self.hints.note(now, &failed, &failure);
+                self.on_failed(now, failure, schedule, fx);
+            }
         }
     }
 
@@ -131,7 +135,8 @@ impl Turn {
                 fx.keep(Role::Tool, open.result_chunk(&step_id, answer));
             }
         }
-        self.enter(Phase::Tools(Tools { step: streaming.op.step, calls: streaming.calls }));
+        let ledger = self.must_report().then(|| Box::new(Ledger { last: None, ..streaming.ledger }));
+        self.enter(Phase::Tools(Tools { step: streaming.op.step, calls: streaming.calls, ledger }));
     }
 
     /// Ends an interrupted stream. Text stays, and so do calls with a result. Subscribers receive a result for each

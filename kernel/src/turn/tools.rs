@@ -1,16 +1,15 @@
 //! Leaving `Tools`: every call has its result.
 
-use alloc::format;
 use core::mem;
 
 use everturn_wire::{Chunk, DoneReason, EventBody, Role, StepId};
 
 use super::Turn;
 use crate::{
-    Effects, Ledger, Millis, NextCall, Op, Schedule, ToolAnswer,
+    Effects, Ledger, Millis, Op, Schedule, ToolAnswer,
     call::{CallState, OpenCall, promote},
     check::HANDED_OVER,
-    phase::{Phase, Streaming},
+    phase::Phase,
 };
 
 impl Turn {
@@ -103,7 +102,7 @@ impl Turn {
                 if left.peek().is_none() {
                     let step = tools.step.saturating_add(1);
                     match self.must_report() {
-                        true => self.on_results(now, step, schedule, fx),
+                        true => self.on_results(now, schedule, fx),
                         false => self.next_step(now, step, schedule, fx),
                     }
                 } else if left.all(OpenCall::is_of_caller) {
@@ -128,10 +127,42 @@ impl Turn {
         self.seal(now, DoneReason::ToolCalls, None, fx);
     }
 
+    /// Begins a step.
     pub(super) fn next_step(&mut self, now: Millis, step: u32, schedule: &dyn Schedule, fx: &mut Effects) {
         if !self.must_report() && self.settings.max_steps.is_some_and(|max| step >= max.max(1)) {
             return self.seal(now, DoneReason::MaxSteps, None, fx);
         }
+        if let Some(reporting) = &mut self.reporting {
+            reporting.failed_in_step = 0;
+        }
+        let mut ledger = Ledger::knowing(self.target, self.hinted(now));
+        if self.is_last_step(step) {
+            ledger.budget = self.budget_of_report(now, &ledger);
+        }
+        self.begin_calls(now, step, ledger, schedule, fx);
+    }
+
+    /// Begins the calls that follow the last ones: injects what was queued meanwhile, and chooses a target.
+    pub(super) fn begin_calls(
+        &mut self,
+        now: Millis,
+        step: u32,
+        ledger: Ledger,
+        schedule: &dyn Schedule,
+        fx: &mut Effects,
+    ) {
+        self.inject_queue(fx);
+        // A person's choice is not reset to the first target.
+        if !self.is_chosen {
+            self.choose_first(now, &ledger, schedule, fx);
+        }
+        self.ask(now, Op { step, attempt: 0 }, ledger);
+        self.tell_last_step(step, fx);
+    }
+
+    /// Injects the queued messages. What follows has not been recovered yet.
+    pub(super) fn inject_queue(&mut self, fx: &mut Effects) {
+        self.recoveries = 0;
         let steering = mem::take(&mut self.queue);
         if !steering.is_empty() {
             self.queue_changed(fx);
@@ -140,37 +171,5 @@ impl Turn {
             fx.keep(Role::User, Chunk::Text { text: message.text.clone() });
             fx.tell(EventBody::Steering { text: message.text });
         }
-        self.recoveries = 0;
-        // A person's choice is not reset to the first target.
-        if !self.is_chosen {
-            self.choose_target(now, None, schedule, fx);
-        }
-        let ledger = Ledger::new(self.target);
-        self.enter(Phase::Streaming(Streaming::new(Op { step, attempt: 0 }, ledger, now)));
-        self.tell_last_step(step, fx);
-    }
-
-    /// Chooses the target of the next call. The schedule may return to a target that it left, or avoid one with a usage
-    /// limit.
-    pub(super) fn choose_target(
-        &mut self,
-        now: Millis,
-        ledger: Option<&Ledger>,
-        schedule: &dyn Schedule,
-        fx: &mut Effects,
-    ) {
-        let call = NextCall { ledger, ..NextCall::new(now, self.target, self.targets()) };
-        let next = schedule.next_target(&call);
-        let (Some(from), Some(to)) = (self.target_name(self.target), self.target_name(next)) else { return };
-        let role = self.role();
-        match next {
-            _ if next == self.target => return,
-            0 => fx.tell(EventBody::TargetRestored { to, role }),
-            _ => {
-                let reason = format!("{from} is not available");
-                fx.tell(EventBody::TargetSwitched { from, to, role, reason });
-            }
-        }
-        self.target = next;
     }
 }

@@ -6,11 +6,11 @@ use everturn_wire::{Category, Failure};
 use super::route_run::{fails, refuses, run};
 
 fn played(names: &str, max_attempts: u32, failures: impl IntoIterator<Item = Failure>) -> String {
-    run(names, Cycling { max_attempts, clamp_hints: true }, failures).transcript()
+    run(names, Cycling { max_attempts, ..Cycling::default() }, failures).transcript()
 }
 
 fn played_by_hints(names: &str, failures: impl IntoIterator<Item = Failure>) -> String {
-    run(names, Cycling { max_attempts: 9, clamp_hints: false }, failures).transcript()
+    run(names, Cycling { max_attempts: 9, clamp_hints: false, sticky: false }, failures).transcript()
 }
 
 fn limited(hint_ms: impl Into<Option<u64>>) -> Failure {

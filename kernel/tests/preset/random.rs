@@ -59,6 +59,10 @@ impl Schedule for Preset {
         self.schedule().next_target(call)
     }
 
+    fn counts_replies(&self) -> bool {
+        self.schedule().counts_replies()
+    }
+
     fn max_retries(&self) -> Option<u32> {
         self.schedule().max_retries()
     }
@@ -75,8 +79,9 @@ pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
                 jitter: 0.0,
             })
         });
-    let cycling = (1..9u32, any::<bool>())
-        .prop_map(|(max_attempts, clamp_hints)| Preset::Cycling(Cycling { max_attempts, clamp_hints }));
+    let cycling = (1..9u32, any::<(bool, bool)>()).prop_map(|(max_attempts, (clamp_hints, sticky))| {
+        Preset::Cycling(Cycling { max_attempts, clamp_hints, sticky })
+    });
     let handover = vec(1..60_000u64, 0..8).prop_map(|delays| Preset::Handover(Handover(Delays::new(delays))));
     prop_oneof![2 => interactive, 2 => cycling, 1 => handover]
 }

@@ -73,6 +73,10 @@ impl<P: Schedule> Schedule for Knowing<'_, P> {
         self.0.next_target(&call.knowing(self.1))
     }
 
+    fn counts_replies(&self) -> bool {
+        self.0.counts_replies()
+    }
+
     fn max_retries(&self) -> Option<u32> {
         self.0.max_retries()
     }

@@ -1,23 +1,21 @@
 //! Final reports: a turn ends with the required report, or with the reason why there is none.
 
 use everturn_kernel::{
-    AfterContent, Compaction, FINAL_REPORT, FinishReason, Input, ReportRule, Settings, ToolAnswer, Turn,
+    AfterContent, Compaction, FINAL_REPORT, FinishReason, Input, ReportRule, Settings, StreamEvent,
+    ToolAnswer, Turn,
 };
 use insta::assert_snapshot;
 
 use everturn_testkit::{
-    Beat, Delays, Fact, Run, Script, Tool, World,
-    beat::{
-        call, failed, finish, malformed_call, network_failure, overflow, overloaded, report, says, text,
-        thought,
-    },
+    Beat, Fact, Run, Script, Tool, World,
+    beat::{call, failed, finish, malformed_call, network_failure, overflow, report, says, text, thought},
     play,
 };
 use everturn_wire::{Category, Chunk, DoneReason, EventBody, Failure, FinalReport, ForcedBy, Role};
 
 use super::{calls, run};
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings { final_report: Some(ReportRule::default()), ..Settings::default() }
 }
 
@@ -42,13 +40,13 @@ fn end(turn: &Turn) -> (DoneReason, FinalReport) {
     (outcome.reason.clone(), outcome.report.as_deref().expect("it must report").clone())
 }
 
-fn succeeds(turn: &Turn) {
+pub(super) fn succeeds(turn: &Turn) {
     let (reason, report) = end(turn);
     assert_eq!((reason, report.success), (DoneReason::Stop, true), "{report:?}");
     assert_eq!(report.report, Some(serde_json::json!({ "valid": true })));
 }
 
-fn fails(turn: &Turn, why: &str) {
+pub(super) fn fails(turn: &Turn, why: &str) {
     let (reason, report) = end(turn);
     assert_eq!((reason, report.success, report.report), (DoneReason::Error, false, None));
     let said = report.reason.expect("it says why");
@@ -63,7 +61,7 @@ fn guidance(world: &World) -> Vec<String> {
     })
 }
 
-fn forced(world: &World) -> Vec<ForcedBy> {
+pub(super) fn forced(world: &World) -> Vec<ForcedBy> {
     world.log().pick(|fact| match fact {
         Fact::Told(EventBody::ReportForced { by, .. }) => Some(*by),
         _ => None,
@@ -123,10 +121,11 @@ fn an_empty_reply_is_not_kept_and_the_model_is_told() {
 fn failed_replies_have_their_own_limit_and_use_up_no_steps() {
     let script = script_of(vec![says("a"), says("b"), says("c"), says("never")]);
     let (world, turn) = run(&Script { settings: Settings { max_steps: Some(9), ..settings() }, ..script });
-    assert_eq!((calls(&world).len(), guidance(&world).len()), (3, 2));
+    assert_eq!((calls(&world).len(), guidance(&world).len()), (6, 5));
+    assert_eq!(forced(&world), [ForcedBy::Exhausted], "the last step has three attempts of its own");
     fails(
         &turn,
-        "no acceptable final report in 3 attempts: the reply has neither a tool call nor a final report",
+        "no acceptable final report in 6 attempts: the reply has neither a tool call nor a final report",
     );
     // Two of three steps are for the tool, one for the report. Failed replies in between use up none of them.
     let script = script_of(vec![calls_tool("read"), says("a"), says("b"), calls_tool("read"), reports(true)]);
@@ -190,15 +189,69 @@ fn a_rejected_report_leaves_one_step_more_once() {
     let (world, turn) =
         run(&script_of(vec![calls_tool("read"), reports(false), reports(false), reports(true)]));
     assert_eq!(results(&world)[1], ("(tool failed: the report was rejected: it is not valid)".into(), true));
-    assert_eq!(
-        (collapsed(&world), forced(&world)),
-        (vec![(10, 3)], vec![ForcedBy::MaxSteps, ForcedBy::MaxSteps])
-    );
+    assert_eq!((collapsed(&world), forced(&world)), (vec![(10, 3)], Vec::new()));
     assert_eq!(calls(&world).len(), 4);
     succeeds(&turn);
+    // The step goes on, and after it comes the last one.
+    let (world, turn) =
+        run(&script_of(vec![reports(false), calls_tool("read"), calls_tool("read"), reports(true)]));
+    assert_eq!((collapsed(&world), forced(&world)), (vec![(10, 2)], vec![ForcedBy::MaxSteps; 2]));
+    assert_eq!(results(&world)[2].0, "(tool failed: not run, only final_report may be called now)");
+    succeeds(&turn);
     let (world, turn) = run(&script_of(vec![reports(false)]));
-    assert_eq!(calls(&world).len(), 3);
-    fails(&turn, "in 3 attempts: the final report was rejected");
+    assert_eq!((calls(&world).len(), forced(&world)), (6, vec![ForcedBy::Exhausted]));
+    fails(&turn, "in 6 attempts: the final report was rejected");
+}
+
+#[test]
+fn failed_replies_count_per_step_and_a_good_step_clears_them() {
+    let mut steps = vec![calls_tool("read"); 202];
+    for at in [20, 90, 160] {
+        steps[at] = says("I think so.");
+    }
+    steps.push(reports(true));
+    let script = script_of(steps);
+    let (world, turn) = run(&Script { settings: Settings { max_steps: Some(201), ..settings() }, ..script });
+    assert_eq!((calls(&world).len(), guidance(&world).len()), (203, 3));
+    assert_eq!(forced(&world), Vec::new());
+    succeeds(&turn);
+    // Two in a row, twice.
+    let fails_twice = vec![says("a"), says("b"), calls_tool("read")];
+    let (world, turn) = run(&script_of([fails_twice.clone(), fails_twice, vec![reports(true)]].concat()));
+    let attempts = world.log().pick(|fact| match fact {
+        Fact::Told(EventBody::ReportMissing { attempt, .. }) => Some(*attempt),
+        _ => None,
+    });
+    assert_eq!(attempts, [1, 2, 1, 2]);
+    succeeds(&turn);
+}
+
+#[test]
+fn failed_replies_that_run_out_lead_to_the_last_step() {
+    let (world, turn) = run(&script_of(vec![says("a"), says("b"), says("c"), says("d"), reports(true)]));
+    assert_eq!((calls(&world).len(), forced(&world)), (5, vec![ForcedBy::Exhausted]));
+    assert_eq!(guidance(&world).len(), 4, "the model is told about the last one, too");
+    succeeds(&turn);
+    // Other calls are refused in it.
+    let (world, turn) =
+        run(&script_of(vec![says("a"), says("b"), says("c"), calls_tool("read"), reports(true)]));
+    assert_eq!(results(&world)[0].0, "(tool failed: not run, only final_report may be called now)");
+    succeeds(&turn);
+}
+
+#[test]
+fn only_malformed_calls_are_a_failed_reply() {
+    let bad =
+        || vec![malformed_call("m", "read"), malformed_call("n", "read"), finish(FinishReason::ToolCalls)];
+    let (world, turn) = run(&script_of(vec![bad(), bad(), bad(), reports(true)]));
+    assert_eq!((calls(&world).len(), forced(&world)), (4, vec![ForcedBy::Exhausted]));
+    assert!(guidance(&world).is_empty(), "the results say what is wrong");
+    succeeds(&turn);
+    // They use up no steps.
+    let script = script_of(vec![bad(), bad(), calls_tool("read"), reports(true)]);
+    let (world, turn) = run(&Script { settings: Settings { max_steps: Some(3), ..settings() }, ..script });
+    assert_eq!(forced(&world), Vec::new());
+    succeeds(&turn);
 }
 
 #[test]
@@ -265,18 +318,16 @@ fn an_overflow_forces_the_report_where_no_summary_helps() {
 }
 
 #[test]
-fn exhausted_retries_force_the_report_without_further_retries() {
-    let schedule = Some(Delays::new([1_000]));
-    let script =
-        Script { steps: vec![vec![overloaded(), overloaded(), reports(true)]], ..script_of(Vec::new()) };
-    let (world, turn) = run(&Script { schedule: schedule.clone(), ..script });
-    assert_eq!((forced(&world), world.log().sleeps()), (vec![ForcedBy::Exhausted], vec![1_000]));
-    succeeds(&turn);
-    let script = Script { schedule, steps: vec![vec![overloaded()]], ..script_of(Vec::new()) };
+fn a_history_that_barely_fits_forces_the_report_before_it_is_refused() {
+    let nearly_full = || vec![Beat::Say(StreamEvent::NearlyFull)];
+    let script = Script { steps: vec![vec![nearly_full(), reports(true)]], ..script_of(Vec::new()) };
     let (world, turn) = run(&script);
-    assert_eq!((calls(&world).len(), world.log().sleeps()), (3, vec![1_000]));
-    assert_eq!(forced(&world), [ForcedBy::Exhausted]);
-    fails(&turn, "HTTP 429: busy");
+    assert_eq!((forced(&world), calls(&world).len()), (vec![ForcedBy::Overflow], 2));
+    assert!(world.log().pick(|fact| matches!(fact, Fact::Failed(..)).then_some(())).is_empty());
+    succeeds(&turn);
+    // It needs no retries: nothing has failed.
+    let (_, turn) = run(&Script { schedule: None, ..script });
+    succeeds(&turn);
 }
 
 #[test]

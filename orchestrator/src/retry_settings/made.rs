@@ -32,6 +32,10 @@ pub(super) fn settings_of(schedule: &dyn Schedule) -> RetrySettings {
         Some(RetryPreset::Cycling) => RetrySettings {
             preset,
             max_retries: retries(number("maxAttempts").map(|calls| calls.saturating_sub(1))),
+            revert: saved["sticky"].as_bool().map(|is_sticky| match is_sticky {
+                true => RouteRevert::Never,
+                false => RouteRevert::CooldownExpiry,
+            }),
             ..RetrySettings::default()
         },
         _ => RetrySettings { preset, ..RetrySettings::default() },
@@ -82,6 +86,7 @@ pub(super) fn schedule(effective: &RetrySettings, base: &SharedSchedule) -> Opti
         RetryPreset::Cycling => Arc::new(Cycling {
             max_attempts: max_retries.saturating_add(1),
             clamp_hints: saved["clampHints"].as_bool().unwrap_or(Cycling::default().clamp_hints),
+            sticky: effective.revert == Some(RouteRevert::Never),
         }),
         // From a newer version.
         _ => return None,

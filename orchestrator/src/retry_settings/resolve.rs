@@ -71,7 +71,11 @@ fn usual(preset: Option<RetryPreset>) -> RetrySettings {
         Some(RetryPreset::Interactive) => {
             RetrySettings { jitter: Some(0.0), revert: Some(RouteRevert::CooldownExpiry), ..doubling }
         }
-        Some(RetryPreset::Cycling) => RetrySettings { max_retries: Some(2), ..RetrySettings::default() },
+        Some(RetryPreset::Cycling) => RetrySettings {
+            max_retries: Some(2),
+            revert: Some(RouteRevert::CooldownExpiry),
+            ..RetrySettings::default()
+        },
         _ => RetrySettings::default(),
     }
 }
@@ -81,7 +85,7 @@ fn doubles(preset: Option<RetryPreset>) -> bool {
 }
 
 fn reverts(preset: Option<RetryPreset>) -> bool {
-    preset == Some(RetryPreset::Interactive)
+    matches!(preset, Some(RetryPreset::Interactive | RetryPreset::Cycling))
 }
 
 fn has_retries(preset: Option<RetryPreset>) -> bool {
@@ -99,7 +103,7 @@ pub(super) fn check(set: &RetrySettings, effective: &RetrySettings) -> Result<()
         ("baseDelayMs", set.base_delay_ms.is_some(), doubles(preset), "exponential or interactive"),
         ("maxDelayMs", set.max_delay_ms.is_some(), doubles(preset), "exponential or interactive"),
         ("jitter", set.jitter.is_some(), doubles(preset), "exponential or interactive"),
-        ("revert", set.revert.is_some(), reverts(preset), "interactive"),
+        ("revert", set.revert.is_some(), reverts(preset), "interactive or cycling"),
     ];
     if let Some((field, _, _, presets)) = figures.into_iter().find(|(_, is_set, has, _)| *is_set && !has) {
         let name = preset.map_or("a schedule of the server's own", RetryPreset::as_str);

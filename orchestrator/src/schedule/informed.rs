@@ -28,6 +28,10 @@ impl Schedule for Informed {
         }
     }
 
+    fn counts_replies(&self) -> bool {
+        self.schedule.counts_replies()
+    }
+
     fn max_retries(&self) -> Option<u32> {
         self.schedule.max_retries()
     }

@@ -33,6 +33,10 @@ impl Schedule for TimedRetry {
         self.schedule.next_target(call)
     }
 
+    fn counts_replies(&self) -> bool {
+        self.schedule.counts_replies()
+    }
+
     fn max_retries(&self) -> Option<u32> {
         self.schedule.max_retries()
     }

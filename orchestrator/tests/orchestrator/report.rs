@@ -98,8 +98,37 @@ async fn a_report_that_does_not_fit_is_rejected_with_what_is_wrong() {
     assert!(rejected.is_some_and(|line| line.contains("/status")), "{lines:?}");
     assert!(report(&turn).success);
     let requests = model.requests();
-    assert_eq!(offered(&requests[1]), ["final_report"], "one more step, for the report alone");
-    assert!(last_text(&requests[1]).contains("This is the last step"), "{:?}", last_text(&requests[1]));
+    assert_eq!(offered(&requests[1]), ["write", "final_report"], "the step goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_replies_fail_gets_a_last_step_for_the_report_alone() {
+    let says = || answer("I think so.");
+    let model = Scripted::new([says(), says(), says(), done()]);
+    let world = World::of(builder(model.clone()).tool(Write::default()));
+    let (lines, turn) = run(&world, asks("Is it done?")).await;
+    assert!(lines.iter().any(|line| line.starts_with("report-forced")), "{lines:?}");
+    assert!(report(&turn).success);
+    let requests = model.requests();
+    assert_eq!(offered(&requests[2]), ["write", "final_report"]);
+    assert_eq!(offered(&requests[3]), ["final_report"]);
+    assert!(last_text(&requests[3]).contains("This is the last step"), "{:?}", last_text(&requests[3]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_will_not_fit_is_not_sent_but_the_report_asked_for() {
+    for (window, is_forced) in [(2_000, true), (4_000, false)] {
+        let model = Scripted::new([answer(&"x".repeat(9_000)), done()]);
+        let world = World::of(builder(model.clone()).context_window("key/model", window));
+        world.say("hi").await.turn().await;
+        let (lines, turn) = run(&world, asks("Is it done?")).await;
+        let forced = lines.iter().any(|line| line.starts_with("report-forced"));
+        assert_eq!((forced, report(&turn).success), (is_forced, true), "{lines:?}");
+        let requests = model.requests();
+        assert_eq!(requests.len(), 2, "none is refused");
+        let size = format!("{:?}", requests[1].messages).len();
+        assert_eq!(size < 4 * window as usize, true, "{size}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,8 +138,8 @@ async fn a_turn_that_gives_none_says_so_and_its_reason_stays() {
     assert!(lines.contains(&"done error".to_owned()), "{lines:?}");
     let report = report(&turn);
     assert_eq!((report.success, report.report), (false, None));
-    assert!(report.reason.unwrap().starts_with("the model gave no acceptable final report in 3 attempts"));
-    assert_eq!(report.context.unwrap(), "3 steps, 0 retries, 3 replies without an acceptable report");
+    assert!(report.reason.unwrap().starts_with("the model gave no acceptable final report in 6 attempts"));
+    assert_eq!(report.context.unwrap(), "6 steps, 0 retries, 6 replies without an acceptable report");
     let listed = world.orchestrator.metrics(&world.id).await.unwrap();
     assert_eq!(listed[0].final_report.as_ref().map(|report| report.success), Some(false));
 }

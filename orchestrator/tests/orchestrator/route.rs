@@ -111,7 +111,7 @@ async fn a_patient_route_parks_until_the_first_target_is_free() {
 #[tokio::test(start_paused = true)]
 async fn a_cycling_route_asks_as_often_as_it_may() {
     let scripts = [&Scripted::new([refused_with_hint(2_000)]), &Scripted::new([refused_with_hint(5_000)])];
-    let rule = Cycling { max_attempts: 5, clamp_hints: true };
+    let rule = Cycling { max_attempts: 5, ..Cycling::default() };
     let world = World::of(models(&scripts).route("r", ["a/m", "b/m"], rule));
     let (begun, told) = (Instant::now(), say(&world, "c", "route/r").await);
     assert!(told.contains(&"retry-ended 4 exhausted".to_owned()), "{told:?}");

@@ -133,6 +133,7 @@ pub(super) struct RetryTable {
     pub(super) revert: Option<RevertName>,
     pub(super) max_attempts: Option<u32>,
     pub(super) clamp_hints: Option<bool>,
+    pub(super) sticky: Option<bool>,
     pub(super) max_wait_ms: Option<u64>,
     pub(super) after_content: AfterContentName,
     pub(super) quota: QuotaName,
@@ -269,6 +270,7 @@ pub(super) struct RouteTable {
     pub(super) revert: Option<RevertName>,
     pub(super) max_attempts: Option<u32>,
     pub(super) clamp_hints: Option<bool>,
+    pub(super) sticky: Option<bool>,
     /// The file of a schema, or the schema itself.
     pub(super) final_report: Option<Spanned<Value>>,
     pub(super) report_attempts: Option<Spanned<u32>>,

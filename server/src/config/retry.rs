@@ -92,6 +92,7 @@ pub(super) struct Figures {
     pub(super) revert: Option<RevertName>,
     pub(super) max_attempts: Option<u32>,
     pub(super) clamp_hints: Option<bool>,
+    pub(super) sticky: Option<bool>,
 }
 
 impl Figures {
@@ -103,7 +104,7 @@ impl Figures {
     /// Iterates over the names of set parameters, each with the schedules that use it.
     fn given(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         const DOUBLING: &[&str] = &["exponential", "interactive"];
-        let all: [(&'static str, bool, &'static [&'static str]); 7] = [
+        let all: [(&'static str, bool, &'static [&'static str]); 8] = [
             ("base_ms", self.base_ms.is_some(), DOUBLING),
             ("max_delay_ms", self.max_delay_ms.is_some(), DOUBLING),
             ("max_retries", self.max_retries.is_some(), DOUBLING),
@@ -111,6 +112,7 @@ impl Figures {
             ("revert", self.revert.is_some(), &["interactive"]),
             ("max_attempts", self.max_attempts.is_some(), &["cycling"]),
             ("clamp_hints", self.clamp_hints.is_some(), &["cycling"]),
+            ("sticky", self.sticky.is_some(), &["cycling"]),
         ];
         all.into_iter().filter(|(_, given, _)| *given).map(|(key, _, schedules)| (key, schedules))
     }
@@ -142,6 +144,7 @@ impl Retry {
             revert: table.revert,
             max_attempts: table.max_attempts,
             clamp_hints: table.clamp_hints,
+            sticky: table.sticky,
         };
         let longest = u64::try_from(Patient::BUDGET.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
@@ -199,6 +202,7 @@ fn cycling(table: &str, figures: &Figures) -> Result<Cycling> {
     Ok(Cycling {
         max_attempts: figures.max_attempts.unwrap_or(usual.max_attempts),
         clamp_hints: figures.clamp_hints.unwrap_or(usual.clamp_hints),
+        sticky: figures.sticky.unwrap_or(usual.sticky),
     })
 }
 

@@ -115,6 +115,7 @@ fn schedule(table: &RouteTable, usual: &Schedule, place: &str) -> Result<Schedul
         revert: table.revert,
         max_attempts: table.max_attempts,
         clamp_hints: table.clamp_hints,
+        sticky: table.sticky,
     };
     let of_route = format!("{place}: route {:?}", table.name.get_ref());
     match table.schedule {

@@ -1,21 +1,29 @@
 //! The retries of a step, and the waits before them.
 
+use std::collections::HashMap;
+
 use everturn_kernel::{Budget, Millis};
-use everturn_wire::{Failure, RetryOutcome, RetryPhase, RetryState};
+use everturn_wire::{Category, Failure, RetryOutcome, RetryPhase, RetryState};
 
 use super::Violation;
 
 /// Maximum wait that the kernel schedules: about 143,000 years.
 const LONGEST_WAIT_MS: u64 = 1 << 52;
 
+/// Waits allowed to the last step, for the report alone, after its budget was spent.
+const GRACE_MS: u64 = 120_000;
+
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
+    /// The budget of this step.
     budget: Budget,
     /// Whether content of the current attempt was shown.
     has_content: bool,
     /// Number of retries scheduled in this step, and the sum of their waits.
     retries: u32,
     waited_ms: u64,
+    /// The same sum of the last step, which goes on after a failed reply.
+    waited_before_ms: u64,
     /// Whether the end of the series of retries has not been published yet.
     is_open: bool,
     /// Whether the last scheduled retry is still waiting.
@@ -27,6 +35,15 @@ pub(super) struct Chain {
     /// Whether another target was chosen since then, to which the hint does not apply.
     has_moved: bool,
     due: Due,
+    /// Whether the next call may come before the hint of its target expires.
+    may_clamp: bool,
+    /// Whether this step has made a call.
+    has_called: bool,
+    /// The name of the target that was called last.
+    target: Option<String>,
+    /// When the hints of targets expire, by name; and that of the last failure, which is not saved yet.
+    hints: HashMap<Option<String>, Millis>,
+    unsaved: Option<Millis>,
 }
 
 /// When the next call may be made.
@@ -43,6 +60,12 @@ impl Chain {
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             budget,
+            waited_before_ms: 0,
+            may_clamp: false,
+            has_called: false,
+            target: None,
+            hints: HashMap::new(),
+            unsaved: None,
             has_content: false,
             retries: 0,
             waited_ms: 0,
@@ -55,8 +78,21 @@ impl Chain {
         }
     }
 
-    pub(super) fn failed(&mut self, failure: &Failure) {
+    pub(super) fn failed(&mut self, at: Millis, failure: &Failure) {
         self.hint_ms = failure.hint_ms;
+        let hint_ms = failure.hint_ms.filter(|_| failure.category != Category::ContextOverflow);
+        self.unsaved = hint_ms.map(|hint_ms| at.plus(hint_ms.min(LONGEST_WAIT_MS)));
+    }
+
+    pub(super) fn saved(&mut self) {
+        if let Some(until) = self.unsaved.take() {
+            self.hints.insert(self.target.clone(), until);
+        }
+    }
+
+    /// Handles a restart: what was not saved is forgotten.
+    pub(super) fn restarted(&mut self) {
+        self.unsaved = None;
     }
 
     /// Handles a switch to another target.
@@ -87,6 +123,7 @@ impl Chain {
             self.waited_ms = self.waited_ms.saturating_add(delay_ms);
         }
         (self.is_open, self.is_waiting, self.due) = (true, true, Due::At(next_at));
+        self.may_clamp = clamped;
         let (waited_ms, Budget { max_wait_ms, deadline }) = (self.waited_ms, self.budget);
         let fits = max_wait_ms.is_none_or(|most| waited_ms <= most);
         ensure!(
@@ -143,10 +180,18 @@ impl Chain {
     }
 
     /// Handles the start of a provider call.
-    pub(super) fn called(&mut self, at: Millis) -> Result<(), Violation> {
+    pub(super) fn called(&mut self, at: Millis, target: Option<&str>) -> Result<(), Violation> {
         if let Due::At(due) = self.due {
             ensure!(at >= due, "the provider is called {} ms before the wait ends", due.since(at));
         }
+        self.target = target.map(Into::into);
+        // A hint that is overridden on purpose is over.
+        let until = self.hints.remove(&self.target);
+        if let Some(until) = until.filter(|_| !self.may_clamp && self.due != Due::AnyTime) {
+            let name = target.unwrap_or("the target");
+            ensure!(at >= until, "{name} is called {} ms before its hint expires", until.since(at));
+        }
+        (self.may_clamp, self.has_called) = (false, true);
         (self.due, self.hint_ms, self.has_moved) = (Due::Now, None, false);
         Ok(())
     }
@@ -176,7 +221,30 @@ impl Chain {
 
     pub(super) fn new_step(&mut self) {
         self.new_series();
-        self.waited_ms = 0;
+        (self.waited_before_ms, self.waited_ms, self.has_called) = (self.waited_ms, 0, false);
+    }
+
+    /// Handles a failed reply: the waits of its step are still added up.
+    pub(super) fn step_goes_on(&mut self) {
+        self.waited_ms = self.waited_before_ms;
+    }
+
+    /// Handles the start of the last step, for the report alone: a new step, or the same one again. `now` is absent if the
+    /// time is not known.
+    pub(super) fn last_step(&mut self, now: Option<Millis>) {
+        if !self.has_called {
+            self.waited_ms = 0;
+        }
+        let Budget { max_wait_ms, deadline } = self.budget;
+        let is_spent = max_wait_ms.is_some_and(|most| most <= self.waited_ms)
+            || deadline.is_some_and(|deadline| now.is_none_or(|now| deadline <= now));
+        if is_spent && max_wait_ms != Some(0) {
+            let grace = |most: u64| most.max(self.waited_ms.saturating_add(GRACE_MS));
+            self.budget = Budget {
+                max_wait_ms: max_wait_ms.map(grace),
+                deadline: deadline.and_then(|deadline| Some(deadline.max(now?.plus(GRACE_MS)))),
+            };
+        }
     }
 
     /// Starts a new series of retries within the step. Waits are still added up.

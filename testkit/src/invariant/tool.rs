@@ -41,7 +41,7 @@ impl Tools {
         match fact {
             Fact::Saved => self.is_saved = true,
             Fact::Told(EventBody::StepComplete { .. }) => self.stream_ended = true,
-            Fact::Called(_) => (self.is_saved, self.stream_ended) = (false, false),
+            Fact::Called(..) => (self.is_saved, self.stream_ended) = (false, false),
             Fact::Stopped => {
                 self.running = self.running.saturating_sub(1);
                 self.is_saved = false;

@@ -106,6 +106,7 @@ fn a_figure_without_effect_is_refused_and_the_presets_that_have_it_are_named() {
     assert!(refused(&jitter, &preset(Cycling)).starts_with("jitter has no effect"));
     let revert = RetrySettings { revert: Some(RouteRevert::Never), ..none() };
     assert!(refused(&revert, &preset(Exponential)).contains("set preset to interactive"));
+    assert_eq!(refused(&revert, &preset(Cycling)), "taken");
     assert_eq!(refused(&revert, &preset(Interactive)), "taken");
 }
 

@@ -32,7 +32,7 @@ impl TurnHost<'_> {
     pub(super) fn summary_of(&self, turn: &Turn, model: &Model) -> Prepared {
         let answered = |event| Prepared::Answered(stream::once(future::ready(event)).boxed());
         if !turn.is_summarizing() {
-            let is_full = turn.may_compact_ahead() && self.is_nearly_full(model);
+            let is_full = turn.takes_nearly_full() && self.is_nearly_full(turn, model);
             return if is_full { answered(StreamEvent::NearlyFull) } else { Prepared::None };
         }
         let sent = self.sent(model);
@@ -67,11 +67,13 @@ impl TurnHost<'_> {
         }
     }
 
-    /// Whether the next request is expected to exceed the compaction limit, judging by the last measured size and what
-    /// was added since.
-    fn is_nearly_full(&self, model: &Model) -> bool {
+    /// Whether the next request is expected to exceed the compaction limit or, without compaction, the context window,
+    /// judging by the last measured size and what was added since.
+    fn is_nearly_full(&self, turn: &Turn, model: &Model) -> bool {
         let id = model.sibling_of.as_ref().unwrap_or(&model.id);
-        let Some(limit) = self.shared.compactions.limit(id) else { return false };
+        let compactions = &self.shared.compactions;
+        let limit = if turn.may_compact_ahead() { compactions.limit(id) } else { compactions.window(id) };
+        let Some(limit) = limit else { return false };
         let measured = self.conversation.state().live.measured;
         let sent = self.sent(model);
         let known = measured.filter(|known| sent.iter().any(|stored| stored.seq == known.seq));

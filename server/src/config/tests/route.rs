@@ -41,6 +41,7 @@ fn a_route_has_its_own_targets_and_schedule() {
         schedule = "cycling"
         max_attempts = 7
         clamp_hints = false
+        sticky = true
 
         [[route]]
         name = "usual"
@@ -58,7 +59,7 @@ fn a_route_has_its_own_targets_and_schedule() {
     };
     let schedules = [
         Schedule::Interactive(quick),
-        Schedule::Cycling(Cycling { max_attempts: 7, clamp_hints: false }),
+        Schedule::Cycling(Cycling { max_attempts: 7, clamp_hints: false, sticky: true }),
         Schedule::Exponential(Exponential::default()),
     ];
     let targets = ["a/m b/m", "b/m", "a/n a/m"];
