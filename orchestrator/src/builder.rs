@@ -11,6 +11,7 @@ use crate::{
     Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy, Reviewer,
     StateStore, SystemClock, Tool, ToolSource,
     compaction::Compactions,
+    gate::Gates,
     health::SharedHealth,
     memory::{Memory, MemoryLimits},
     model::{Model, Models},
@@ -59,6 +60,9 @@ pub struct Builder {
     health: Arc<SharedHealth>,
     /// Shared with the reviewers' orchestrator, like the health.
     memory: Arc<Memory>,
+    gates: Arc<Gates>,
+    /// Whether its turns are reviews.
+    for_reviews: bool,
     cluster: Option<Cluster>,
 }
 
@@ -105,6 +109,8 @@ impl Builder {
             compacts: None,
             health: Arc::default(),
             memory: Arc::default(),
+            gates: Arc::default(),
+            for_reviews: false,
             cluster: None,
         }
     }

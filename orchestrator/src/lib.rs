@@ -47,6 +47,7 @@ mod telemetry;
 mod timer;
 mod tool;
 mod toolbox;
+mod turn_log;
 
 pub use builder::Builder;
 pub use clock::{Clock, SystemClock};
@@ -66,7 +67,7 @@ pub use memory::MemoryLimits;
 pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};
 pub use orchestrator::{Export, MAX_MESSAGE, Orchestrator, RetryTurn, SearchCursor, StartTurn, Started};
 pub use report::check as check_report;
-pub use reviewer::{ReviewRequest, Reviewer};
+pub use reviewer::{ReviewRequest, Reviewer, Switches};
 pub use schedule::{Exponential, Patient};
 pub use state::{MemoryState, StateStore, delete_documents};
 pub use status::StatusChange;

@@ -48,7 +48,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
     let mut is_refused = false;
     while let Some(mut task) = next.take() {
         let TurnTask { turn, effects, settings, owed, opening } = &mut *task;
-        let _active = GaugeGuard::active_turn();
+        let _active = (!ports.for_reviews).then(GaugeGuard::active_turn);
         if ports.permissions.may_ask(&settings.tools) {
             read_grants(&ports, &conversation).await;
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_wire::{Category, DoneReason, EventBody, Usage};
+use everturn_wire::{Category, DoneReason, EventBody, Usage, Verdict};
 use metrics::{
     SharedString, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
@@ -18,6 +18,9 @@ const COLLAPSED: &str = "everturn_steps_collapsed_total";
 const WAITS: &str = "everturn_retry_wait_seconds";
 const TURNS: &str = "everturn_turn_seconds";
 const TOOLS: &str = "everturn_tool_seconds";
+const REVIEWS: &str = "everturn_reviews_total";
+const REVIEW_ATTEMPTS: &str = "everturn_review_attempts_total";
+const REVIEW_TIME: &str = "everturn_review_seconds";
 const TOKENS: &str = "everturn_tokens_total";
 const HELD: &str = "everturn_calls_held_total";
 const ACTIVE: &str = "everturn_turns_active";
@@ -49,6 +52,13 @@ pub(crate) fn describe() {
         "Time from the start of a turn to its end, waits included, by reason"
     );
     describe_histogram!(TOOLS, Unit::Seconds, "Time that tools ran, by tool and outcome");
+    describe_counter!(REVIEWS, "Reviews of tool calls that ended, by verdict");
+    describe_counter!(REVIEW_ATTEMPTS, "Calls to reviewers, by the verdict of their review");
+    describe_histogram!(
+        REVIEW_TIME,
+        Unit::Seconds,
+        "Time from the start of a review to its end, waits included, by verdict"
+    );
     describe_counter!(TOKENS, "Tokens by model and type: input (cached ones included) and output");
     describe_counter!(HELD, "Calls that were put off because of what others found out, by model");
     describe_gauge!(ACTIVE, "Turns that run or wait");
@@ -57,6 +67,12 @@ pub(crate) fn describe() {
     // Shown from the start, because a missing metric looks like a mistake on a dashboard.
     for name in [ACTIVE, WAITING, SUBSCRIBERS] {
         gauge!(name).increment(0.0);
+    }
+    let verdicts =
+        [Verdict::Allowed, Verdict::Denied, Verdict::Failed, Verdict::TimedOut, Verdict::Cancelled];
+    for verdict in verdicts.map(verdict_label) {
+        counter!(REVIEWS, "verdict" => verdict).increment(0);
+        counter!(REVIEW_ATTEMPTS, "verdict" => verdict).increment(0);
     }
 }
 
@@ -73,6 +89,12 @@ pub(crate) enum Count {
         name: String,
         is_error: bool,
         ran_ms: u64,
+    },
+    /// A review ended, after this many attempts.
+    Review {
+        verdict: Verdict,
+        attempts: u32,
+        took_ms: Option<u64>,
     },
     /// The tokens that a call to this target used.
     Tokens(String, Usage),
@@ -102,6 +124,9 @@ impl Count {
             EventBody::ToolResult { tool_name, is_error, duration_ms: Some(ran_ms), .. } => {
                 Self::Tool { name: tool_name.clone(), is_error: *is_error, ran_ms: *ran_ms }
             }
+            EventBody::ReviewCompleted { verdict, attempt_count, duration_ms, .. } => {
+                Self::Review { verdict: *verdict, attempts: *attempt_count, took_ms: *duration_ms }
+            }
             EventBody::ReportMissing { .. } => Self::NoReport,
             EventBody::StepsCollapsed { .. } => Self::Collapsed,
             _ => return None,
@@ -128,6 +153,14 @@ impl Count {
                 let ran = Duration::from_millis(ran_ms);
                 return histogram!(TOOLS, "tool" => name, "outcome" => outcome).record(ran);
             }
+            Self::Review { verdict, attempts, took_ms } => {
+                let verdict = verdict_label(verdict);
+                if let Some(took_ms) = took_ms {
+                    histogram!(REVIEW_TIME, "verdict" => verdict).record(Duration::from_millis(took_ms));
+                }
+                counter!(REVIEW_ATTEMPTS, "verdict" => verdict).increment(attempts.into());
+                counter!(REVIEWS, "verdict" => verdict)
+            }
             Self::Tokens(model, usage) => {
                 for (kind, count) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
                     counter!(TOKENS, "model" => model.clone(), "type" => kind).increment(count);
@@ -138,6 +171,17 @@ impl Count {
             Self::Collapsed => counter!(COLLAPSED),
         }
         .increment(1);
+    }
+}
+
+fn verdict_label(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allowed => "allowed",
+        Verdict::Denied => "denied",
+        Verdict::Failed => "failed",
+        Verdict::TimedOut => "timed-out",
+        Verdict::Cancelled => "cancelled",
+        _ => "other",
     }
 }
 

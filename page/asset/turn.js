@@ -85,7 +85,7 @@ export class Turn {
         if (event.retry?.phase === 'asking') this.#figures.retries += 1;
         return;
       case 'target-switched':
-        return this.#section.note(`Switched to ${event.to}: ${event.reason}.`);
+        return this.#section.note(`${event.role === 'reviewer' ? 'The review switched' : 'Switched'} to ${event.to}: ${event.reason}.`);
       case 'target-restored':
         return this.#section.note(`Back to ${event.to}.`);
       case 'report-missing':

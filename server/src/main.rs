@@ -49,7 +49,8 @@ async fn run(command: Command) -> Result<ExitCode> {
     let environment = Environment::of_process();
     match command {
         Command::Serve(args) => {
-            logging::start(&environment, "warn")?;
+            // What a turn waits for is never a secret of the log.
+            logging::start(&environment, "warn,everturn_orchestrator::turn_log=info")?;
             serve::run(&args).await
         }
         Command::Chat(args) => {

@@ -1950,6 +1950,11 @@ export interface TurnMetrics {
   lastSeq?: number;
   /** The model that answered last, as `provider/model`. */
   model?: string;
+  /**
+   * Number of calls made to providers for its answer, failed ones included; without calls for summaries, and without
+   * those that a restart repeated. Absent in turns of older versions.
+   */
+  providerCalls?: number;
   /** Why it ended. */
   reason?: DoneReason;
   /** Number of retries in all its steps; absent = none. */

@@ -172,6 +172,10 @@ pub struct TurnMetrics {
     /// Sum of the waits before them, in milliseconds; absent = none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
+    /// Number of calls made to providers for its answer, failed ones included; without calls for summaries, and without
+    /// those that a restart repeated. Absent in turns of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_calls: Option<u32>,
     /// The turn that it repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<TurnId>,
@@ -210,6 +214,7 @@ impl TurnMetrics {
             first_token_ms: None,
             retries: None,
             waited_ms: None,
+            provider_calls: None,
             retry_of: None,
             failed_attempts: None,
             final_report: None,

@@ -6,7 +6,7 @@ use everturn_kernel::{Compaction, Walls};
 
 use super::{Builder, SharedSchedule};
 use crate::{
-    Clock, Journal, MemoryJournal, MemoryState, Orchestrator, Patient,
+    Clock, Exponential, Journal, MemoryJournal, MemoryState, Orchestrator, Patient,
     clock::Steady,
     cluster::Peers,
     journal::{Configured, Guarded},
@@ -78,7 +78,8 @@ impl Builder {
             |timers, shutdown| Ports {
                 models,
                 health: self.health,
-                gates: Arc::default(),
+                gates: self.gates,
+                for_reviews: self.for_reviews,
                 state: self.state,
                 tools,
                 permissions,
@@ -109,11 +110,14 @@ impl Builder {
         let (journal, desk) = (Arc::new(MemoryJournal::new()), Arc::new(Desk::default()));
         let orchestrator = Self {
             models: self.models.clone(),
-            routes: self.routes.clone(),
-            schedule: self.schedule.clone(),
+            // The review itself is repeated, so its turns only move to other targets.
+            routes: self.routes.iter().map(|(id, targets, _)| (id.clone(), targets.clone(), None)).collect(),
+            schedule: Arc::new(Exponential { max_retries: 0, ..Exponential::default() }),
             clock: self.clock.clone(),
             health: self.health.clone(),
             memory: self.memory.clone(),
+            gates: self.gates.clone(),
+            for_reviews: true,
             journal: journal.clone(),
             observer: Some(desk.clone()),
             system_prompt: Some(INSTRUCTIONS.to_owned()),

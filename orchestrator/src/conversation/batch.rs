@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Effect, Millis, Outcome, Target, Turn};
+use everturn_kernel::{Effect, Millis, Outcome, Target, Turn, Want};
 use everturn_wire::{
     ApprovalMode, ApprovalScope, CallerCall, Category, Chunk, ConversationId, ConversationStatus,
-    ErrorReport, EventBody, FailedAttempt, QueuedMessage, Role, StepId, StoredChunk, TurnId, TurnMetrics,
-    Value,
+    ErrorReport, EventBody, FailedAttempt, QueuedMessage, RetryPhase, Role, StepId, StoredChunk, TurnId,
+    TurnMetrics, Value,
 };
 
 use super::{Record, State};
-use crate::{Commit, Cursor, Definition, Frame, Head, TurnRecord, attempt::brief, telemetry::Count};
+use crate::{
+    Commit, Cursor, Definition, Frame, Head, TurnRecord, attempt::brief, telemetry::Count, turn_log::LogLine,
+};
 
 /// Maximum length of a title, in characters.
 const TITLE_CHARS: usize = 80;
@@ -26,6 +28,10 @@ pub(crate) struct Batch {
     pub(crate) first_seq: u64,
     /// Metrics to record once the batch is durable.
     pub(super) counts: Vec<Count>,
+    /// Lines to log once the batch is durable, each with its turn.
+    pub(crate) lines: Vec<(TurnId, LogLine)>,
+    /// Whether the turn waited for a retry when it was last saved.
+    was_waiting: bool,
     /// The first and last `seq` of the turn that this commit belongs to.
     sealed_seqs: (u64, u64),
     /// The first `seq` that the next chunk supersedes.
@@ -83,6 +89,10 @@ impl Batch {
             from: running.map_or(live.log.end(), |turn| turn.from),
             first_seq,
             counts: Vec::new(),
+            lines: Vec::new(),
+            was_waiting: running
+                .and_then(|turn| turn.retry.as_ref())
+                .is_some_and(|retry| retry.phase == RetryPhase::Waiting && retry.shared.is_none()),
             sealed_seqs: (first_seq, head.last_seq),
             supersedes: None,
             mark: None,
@@ -126,12 +136,6 @@ impl Batch {
                         *failed_target = self.called.as_ref().map(|call| call.target.clone());
                         *latency_ms = self.called.as_ref().map(|call| now.since(call.at));
                     }
-                    EventBody::StepsCollapsed { from, to, .. } => {
-                        tracing::info!(turn = %turn_id, from, to, "an attempt to report left one more step");
-                    }
-                    EventBody::ReportMissing { reason, attempt, max_attempts, .. } => {
-                        tracing::warn!(turn = %turn_id, reason, attempt, max_attempts, "a reply without a final report");
-                    }
                     EventBody::Usage { usage, .. } => {
                         let target = self.called.as_ref().map(|call| call.target.clone());
                         self.counts.extend(target.map(|target| Count::Tokens(target, *usage)));
@@ -149,6 +153,7 @@ impl Batch {
                     _ => {}
                 }
                 self.counts.extend(Count::of(&body));
+                self.lines.extend(LogLine::of(&body).map(|line| (turn_id.clone(), line)));
                 self.event(Some(turn_id), body);
             }
             Effect::Keep(role, mut chunk) => {
@@ -279,6 +284,22 @@ impl Batch {
         turn.target().map(|target| target.name.clone()).or_else(|| self.head.model.clone())
     }
 
+    /// Leaves the turn out of the metrics of turns; its tokens are still counted.
+    pub(crate) fn count_only_tokens(&mut self) {
+        self.counts.retain(|count| matches!(count, Count::Tokens(..)));
+    }
+
+    /// Returns the number of calls that the turn has made to answer, without those that a restart repeated.
+    pub(crate) fn provider_calls(&self, turn: &Turn) -> u32 {
+        let is_one_more = match turn.want() {
+            Want::Stream(_) => true,
+            // The retry that it waited for was not made, so the call before it is not counted as its retry.
+            Want::Nothing => self.was_waiting,
+            Want::Wake(..) | Want::Tools { .. } | Want::Person { .. } => false,
+        };
+        turn.steps().saturating_add(turn.retries()).saturating_add(is_one_more.into())
+    }
+
     fn metrics(&self, turn: &Turn, outcome: &Outcome) -> TurnMetrics {
         TurnMetrics {
             turn_id: turn.id().clone(),
@@ -294,6 +315,7 @@ impl Batch {
             first_token_ms: turn.first_token_at().map(|at| at.since(turn.started_at())),
             retries: Some(turn.retries()).filter(|retries| *retries > 0),
             waited_ms: Some(turn.waited_ms()).filter(|waited| *waited > 0),
+            provider_calls: Some(self.provider_calls(turn)),
             retry_of: turn.retry_of().cloned(),
             final_report: outcome.report.clone(),
             calls: self.calls.clone(),

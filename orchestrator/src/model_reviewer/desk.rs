@@ -9,13 +9,21 @@ use everturn_kernel::Millis;
 use everturn_wire::{AgentEvent, Category, ConversationId, EventBody, Failure};
 use tokio::sync::oneshot;
 
-use crate::observer::{CallEnd, Observer, ProviderCall};
+use crate::{
+    observer::{CallEnd, Observer, ProviderCall, TurnEnd},
+    reviewer::Switches,
+};
 
 /// Maximum length of an answer, in bytes. A longer one is not a valid assessment.
 const MAX_ANSWER: usize = 64 << 10;
 
 /// A reviewer's text, or why there is none.
-type Answer = Result<String, Failure>;
+pub(super) enum Answer {
+    Text(String),
+    Failed(Failure),
+    /// No call was made: the target refuses calls until the hint expires.
+    Held(Failure),
+}
 
 /// The reviews in progress, by the reviewer's conversation.
 #[derive(Default)]
@@ -25,17 +33,21 @@ struct Review {
     text: String,
     /// Whether the text was too long and its end is missing.
     is_cut: bool,
-    /// How the call failed; distinguishes an empty answer from a call that broke off.
-    failure: Option<Failure>,
+    /// Whether a call was made.
+    is_asked: bool,
+    /// Whether the last call ended well; distinguishes an empty answer from a call that broke off.
+    is_complete: bool,
+    switches: Switches,
     answered: oneshot::Sender<Answer>,
 }
 
 impl Desk {
     /// Registers interest in the answer of the turn that is about to begin in this conversation.
-    pub(super) fn expect(&self, id: &ConversationId) -> oneshot::Receiver<Answer> {
+    pub(super) fn expect(&self, id: &ConversationId, switches: Switches) -> oneshot::Receiver<Answer> {
         let (answered, answer) = oneshot::channel();
-        self.lock()
-            .insert(id.clone(), Review { text: String::new(), is_cut: false, failure: None, answered });
+        let (text, is_cut, is_asked, is_complete) = (String::new(), false, false, false);
+        let review = Review { text, is_cut, is_asked, is_complete, switches, answered };
+        self.lock().insert(id.clone(), review);
         answer
     }
 
@@ -63,29 +75,36 @@ impl Observer for Desk {
                 review.text.push('…');
                 review.is_cut = true;
             }
-            // A turn may fail without a provider call.
-            EventBody::Error(report) if review.failure.is_none() && review.text.is_empty() => {
-                let category = report.category.unwrap_or(Category::Unknown);
-                // For a review, an answer without content is always a failure.
-                let category = match category {
-                    Category::InvalidResponse => Category::Unknown,
-                    category => category,
-                };
-                review.failure = Some(Failure::new(category, false, report.message.clone()));
-            }
-            EventBody::TurnSealed => {
-                if let Some(Review { text, failure, answered, .. }) = reviews.remove(&event.conversation_id) {
-                    // Fails if nobody waits any more.
-                    let _ = answered.send(failure.map_or(Ok(text), Err));
-                }
-            }
+            EventBody::TargetSwitched { from, to, reason, .. } => review.switches.tell(from, to, reason),
             _ => {}
         }
     }
 
-    fn call_ended(&self, call: &ProviderCall, _: Millis, end: CallEnd<'_>) {
-        if let (CallEnd::Failed(failure), Some(review)) = (end, self.lock().get_mut(&call.conversation_id)) {
-            review.failure = Some(failure.clone());
+    fn call_begins(&self, call: &ProviderCall) {
+        if let Some(review) = self.lock().get_mut(&call.conversation_id) {
+            (review.is_asked, review.is_complete) = (true, false);
         }
+    }
+
+    fn call_ended(&self, call: &ProviderCall, _: Millis, end: CallEnd<'_>) {
+        if let Some(review) = self.lock().get_mut(&call.conversation_id) {
+            review.is_complete = matches!(end, CallEnd::Answered);
+        }
+    }
+
+    fn turn_ended(&self, end: &TurnEnd<'_>) {
+        let Some(review) = self.lock().remove(end.conversation_id) else { return };
+        let failure = end.turn.outcome().and_then(|outcome| outcome.failure.clone());
+        let answer = match failure {
+            None => Answer::Text(review.text),
+            // For a review, an answer without content is always a failure.
+            Some(failure) if review.is_complete && failure.category == Category::InvalidResponse => {
+                Answer::Failed(Failure { category: Category::Unknown, ..failure })
+            }
+            Some(failure) if !review.is_asked && failure.hint_ms.is_some() => Answer::Held(failure),
+            Some(failure) => Answer::Failed(failure),
+        };
+        // Fails if nobody waits any more.
+        let _ = review.answered.send(answer);
     }
 }

@@ -22,34 +22,45 @@ pub(super) struct Pool(Mutex<VecDeque<Idle>>);
 struct Idle {
     /// The reviewed conversation.
     of: ConversationId,
-    id: ConversationId,
-    reviews: u32,
+    kept: Kept,
+}
+
+/// A reviewer's conversation that can be used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) id: ConversationId,
+    /// How many reviews it has had.
+    pub(super) reviews: u32,
+    /// Whether its last review reached no verdict, so that the next one takes its place.
+    pub(super) is_open: bool,
 }
 
 impl Pool {
-    /// Returns a conversation for reviewing a call in `of`, and how many reviews it has had. A new one if all are in
-    /// use, so that no review waits for another.
-    pub(super) fn take(&self, of: &ConversationId) -> (ConversationId, u32) {
+    /// Returns a conversation for reviewing a call in `of`. A new one if all are in use, so that no review waits for
+    /// another.
+    pub(super) fn take(&self, of: &ConversationId) -> Kept {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = idle.iter().rposition(|known| known.of == *of).and_then(|at| idle.remove(at));
-        known.map_or_else(|| (new_id::conversation(), 0), |Idle { id, reviews, .. }| (id, reviews))
+        known.map_or_else(Kept::new, |known| known.kept)
     }
 
-    /// Returns a conversation to the pool. Returns the conversation to drop, if any: this one after too many reviews,
+    /// Returns the conversation to the pool. Returns the conversation to drop, if any: this one after too many reviews,
     /// or the least recently used one if there are too many.
-    pub(super) fn give_back(
-        &self,
-        of: &ConversationId,
-        id: ConversationId,
-        reviews: u32,
-    ) -> Option<ConversationId> {
-        if reviews >= MAX_REVIEWS {
-            return Some(id);
+    pub(super) fn give_back(&self, of: &ConversationId, kept: Kept) -> Option<ConversationId> {
+        if kept.reviews >= MAX_REVIEWS {
+            return Some(kept.id);
         }
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push_back(Idle { of: of.clone(), id, reviews });
+        idle.push_back(Idle { of: of.clone(), kept });
         let surplus = if idle.len() > MAX_IDLE { idle.pop_front() } else { None };
-        surplus.map(|oldest| oldest.id)
+        surplus.map(|oldest| oldest.kept.id)
+    }
+}
+
+impl Kept {
+    /// A conversation that has not begun.
+    pub(super) fn new() -> Self {
+        Self { id: new_id::conversation(), reviews: 0, is_open: false }
     }
 }
 
@@ -60,15 +71,16 @@ mod tests {
     #[test]
     fn a_conversation_is_asked_again_while_it_is_free_and_not_for_ever() {
         let (pool, of) = (Pool::default(), ConversationId::from("c"));
-        let (first, reviews) = pool.take(&of);
-        assert_eq!(reviews, 0);
-        let (second, _) = pool.take(&of);
-        assert_ne!(first, second, "two reviews at once");
-        assert_eq!(pool.give_back(&of, first.clone(), 1), None);
-        assert_ne!(pool.take(&"other".into()).0, first, "another conversation has its own");
-        assert_eq!(pool.take(&of), (first.clone(), 1));
-        assert_eq!(pool.give_back(&of, first.clone(), MAX_REVIEWS), Some(first));
-        assert_ne!(pool.take(&of).1, MAX_REVIEWS);
+        let first = pool.take(&of);
+        assert_eq!(first.reviews, 0);
+        assert_ne!(first.id, pool.take(&of).id, "two reviews at once");
+        let used = Kept { reviews: 1, ..first };
+        assert_eq!(pool.give_back(&of, used.clone()), None);
+        assert_ne!(pool.take(&"other".into()).id, used.id, "another conversation has its own");
+        assert_eq!(pool.take(&of), used);
+        let worn = Kept { reviews: MAX_REVIEWS, ..used };
+        assert_eq!(pool.give_back(&of, worn.clone()), Some(worn.id));
+        assert_eq!(pool.take(&of).reviews, 0);
     }
 
     #[test]
@@ -76,11 +88,11 @@ mod tests {
         let pool = Pool::default();
         let dropped = (0..1_000).filter_map(|at| {
             let id = ConversationId::from(format!("c{at}").as_str());
-            pool.give_back(&id.clone(), id, 1)
+            pool.give_back(&id.clone(), Kept { id, reviews: 1, is_open: false })
         });
         let dropped: Vec<_> = dropped.collect();
         assert_eq!(dropped.len(), 1_000 - MAX_IDLE);
         assert_eq!((dropped[0].as_str(), dropped[dropped.len() - 1].as_str()), ("c0", "c743"));
-        assert_eq!(pool.take(&"c999".into()).1, 1, "the latest ones stay");
+        assert_eq!(pool.take(&"c999".into()).reviews, 1, "the latest ones stay");
     }
 }

@@ -138,6 +138,9 @@ impl<'s> TurnHost<'s> {
         if turn.outcome().is_some() {
             self.follow(&mut batch, turn, closing, now);
         }
+        if self.shared.for_reviews {
+            batch.count_only_tokens();
+        }
         let ended = turn.outcome().filter(|_| self.next.is_none());
         batch.head.end_reason = ended.map(|outcome| outcome.reason.clone());
         batch
@@ -167,6 +170,11 @@ impl<'s> TurnHost<'s> {
             }
             None => batch.status(ConversationStatus::Idle),
         }
+    }
+
+    /// Returns where running tools and reviewers report to.
+    fn inbox(&mut self) -> mpsc::Sender<Box<Input>> {
+        self.output.get_or_insert_with(|| mpsc::channel(OUTPUT_PLACES)).0.clone()
     }
 
     /// Whether a model supports all parameters that the turn's request sets.
@@ -240,7 +248,11 @@ impl Host for TurnHost<'_> {
         }
         self.grant(&batch).await;
         let (status, from) = (batch.head.status, batch.from);
+        let (lines, calls) = (mem::take(&mut batch.lines), batch.provider_calls(turn));
         let stale = self.conversation.publish(batch, version, turn, next);
+        for (turn_id, line) in lines.iter().filter(|_| !self.shared.for_reviews) {
+            line.write(id, turn_id, turn, self.settings.model.id(), calls);
+        }
         self.share_limit(turn, now);
         if self.next.is_some() {
             self.control.drop_stale(stale);
@@ -284,8 +296,7 @@ impl Host for TurnHost<'_> {
             Arguments::Parsed(value) => value.clone(),
             Arguments::Malformed { raw, .. } => Value::String(raw.clone()),
         };
-        let (inbox, _) = self.output.get_or_insert_with(|| mpsc::channel(OUTPUT_PLACES));
-        let (name, inbox) = (call.name.clone(), inbox.clone());
+        let (name, inbox) = (call.name.clone(), self.inbox());
         let invocation = Invocation {
             conversation_id: self.conversation.id.clone(),
             turn_id: self.turn_id.clone(),

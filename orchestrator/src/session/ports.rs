@@ -34,6 +34,9 @@ pub(crate) struct Ports {
     /// Where health and gates are persisted; `None` = in memory only.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: Toolbox,
+    /// Whether its turns are reviews: they do not wait, but fail if a gate is closed, and are neither counted nor logged as
+    /// turns.
+    pub(crate) for_reviews: bool,
     /// Decides what must happen before a tool call runs.
     pub(crate) permissions: Permissions,
     /// Reviews calls; `None` = nobody does, and calls that need a review fail it.

@@ -226,7 +226,7 @@ async fn a_stop_stops_the_reviewer_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_healthy_conversation_is_asked_again_and_a_broken_one_is_not() {
+async fn a_conversation_is_kept_after_a_failed_attempt_which_leaves_nothing_in_it() {
     let answers = [answer(ALLOW), answer("well"), answer(ALLOW), answer(DENY)];
     let (judge, tool) = (Scripted::new(answers), Write::default());
     let calls = vec![ask("write", &["a"]), ask("write", &["b"]), ask("write", &["c"]), answer("ok")];
@@ -235,13 +235,72 @@ async fn a_healthy_conversation_is_asked_again_and_a_broken_one_is_not() {
     assert_eq!(tool.ran(), ["a", "b"]);
     // Instructions and data; then the first review with its answer before them.
     let sent: Vec<_> = judge.requests().iter().map(|request| request.messages.len()).collect();
-    assert_eq!(sent, [2, 4, 2, 4], "the second one was unreadable, so the third began anew");
+    assert_eq!(sent, [2, 4, 4, 6], "the second one was unreadable, and the third took its place");
+    let said = format!("{:?}", judge.requests()[3].messages);
+    assert!(!said.contains("text: \"well\"") && said.matches(r#"user_said\":"#).count() == 3, "{said}");
     assert!(judge.requests().iter().all(|request| request.tools.is_empty()), "a reviewer has no tools");
     let listed = |orchestrator: everturn_orchestrator::Orchestrator| async move {
         orchestrator.conversations(Page::default()).await.unwrap().0.len()
     };
     assert_eq!(listed(world.orchestrator.clone()).await, 1, "people see their own conversation alone");
     assert_eq!(listed(world.orchestrator.hidden().unwrap().clone()).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_overflows_is_replaced() {
+    let answers = [answer(ALLOW), failed(Category::ContextOverflow), answer(ALLOW)];
+    let (judge, tool) = (Scripted::new(answers), Write::default());
+    let calls = vec![ask("write", &["a"]), ask("write", &["b"]), answer("ok")];
+    let world = reviewed_by(&judge, calls, &tool);
+    let lines = world.say("hi").await.turn().await;
+    assert!(lines.contains(&"review-completed b allowed 1".to_owned()), "{lines:?}");
+    let sent: Vec<_> = judge.requests().iter().map(|request| request.messages.len()).collect();
+    assert_eq!(sent, [2, 4, 2]);
+    // Without earlier reviews, another conversation would overflow too.
+    let judge = Scripted::new([failed(Category::ContextOverflow)]);
+    let world = reviewed_by(&judge, vec![ask("write", &["a"]), answer("ok")], &tool);
+    let lines = world.say("hi").await.turn().await;
+    assert!(lines.contains(&"review-completed a failed 1".to_owned()), "{lines:?}");
+    assert_eq!(judge.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reviewer_on_a_route_moves_on_from_a_rejected_key_or_an_empty_account() {
+    for category in [Category::Auth, Category::QuotaExhausted] {
+        let refusal = StreamEvent::Failed(Failure::new(category, false, "it broke"));
+        let (first, second) = (Scripted::new([vec![Cue::from(refusal)]]), Scripted::new([answer(ALLOW)]));
+        let tool = Write::default();
+        let builder = builder(Scripted::new([ask("write", &["a"]), answer("ok")]))
+            .model("one", "judge", Arc::new(first.clone()))
+            .model("two", "judge", Arc::new(second.clone()))
+            .route("judges", ["one/judge", "two/judge"], everturn_orchestrator::Patient)
+            .tool(tool.clone())
+            .tool_policy("write", Policy::Review);
+        let world = World::of(builder.review_with("route/judges").deny_without_review());
+        let lines = world.say("hi").await.turn().await;
+        assert!(lines.contains(&"review-completed a allowed 1".to_owned()), "{category:?}: {lines:?}");
+        let switched = lines.iter().filter(|line| line.starts_with("target-switched one/judge")).count();
+        assert_eq!((switched, first.calls(), second.calls()), (1, 1, 1), "{category:?}: {lines:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reviewers_share_a_gate_and_a_call_that_is_put_off_is_no_attempt() {
+    let (judge, tool) = (Scripted::new([limited(20_000), answer(ALLOW)]), Write::default());
+    let calls = vec![ask("write", &["a"]), ask("write", &["b"]), answer("ok"), answer("ok")];
+    let world = reviewed_by(&judge, calls, &tool);
+    let before = tokio::time::Instant::now();
+    world.say("hi").await.until("review-started a").await;
+    while judge.calls() == 0 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let other = world.orchestrator.start(everturn_orchestrator::StartTurn::new("hi").conversation("c2"));
+    let other = other.await.unwrap();
+    let other = world.orchestrator.subscribe(&"c2".into(), Some(other.from), true).await.unwrap();
+    let lines = crate::support::Watcher { subscription: other }.turn().await;
+    assert!(lines.contains(&"review-completed b allowed 1".to_owned()), "{lines:?}");
+    assert!(before.elapsed() >= Duration::from_secs(20), "the hint holds for both");
+    assert_eq!(judge.calls(), 3, "one refused, two answered");
 }
 
 #[tokio::test(start_paused = true)]

@@ -108,7 +108,14 @@ impl Home {
 
     /// Starts a server with this command; `None` if it ends before it prints its URL.
     pub(crate) async fn launch(&self, command: Command) -> Option<Server> {
+        let mut command = command;
+        command.stderr(Stdio::inherit());
         Server::start(self.clone(), command).await
+    }
+
+    /// Like [`launch`](Self::launch), but keeps standard error for the caller.
+    pub(crate) async fn launch_piped(&self, command: Command) -> Server {
+        Server::start(self.clone(), command).await.expect("a greeting")
     }
 
     /// Returns the path of the conversations.
@@ -133,7 +140,7 @@ pub(crate) struct Server {
 
 impl Server {
     async fn start(home: Home, mut command: Command) -> Option<Self> {
-        let mut child = command.stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         loop {

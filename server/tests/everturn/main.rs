@@ -50,4 +50,5 @@ mod shutdown;
 mod targets;
 mod terminal;
 mod thinking;
+mod turn_log;
 mod typing;

@@ -88,6 +88,25 @@ async fn the_number_of_requests_follows_from_the_responses() {
 }
 
 #[tokio::test]
+async fn reviews_are_counted_by_themselves_and_not_as_turns() {
+    let (caller, judge) = (caller().await, Loopback::start([fault::unauthorized()]).await);
+    let server = home(&caller, &judge, "without_decision = \"deny\"").serve().await;
+    turn(&server).await;
+    let metrics = get(&server, "/metrics").await.text().await;
+    for line in [
+        r#"everturn_reviews_total{verdict="failed"} 1"#,
+        r#"everturn_review_attempts_total{verdict="failed"} 1"#,
+        r#"everturn_review_seconds_count{verdict="failed"} 1"#,
+        "everturn_turns_started_total 1",
+        r#"everturn_turns_sealed_total{reason="stop"} 1"#,
+        "everturn_turns_active 0",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is missing in {metrics}");
+    }
+    assert!(!metrics.contains(r#"everturn_turns_sealed_total{reason="error"}"#), "{metrics}");
+}
+
+#[tokio::test]
 async fn a_review_continues_after_its_process_was_killed() {
     let caller = caller().await;
     let gate = Gate::new();

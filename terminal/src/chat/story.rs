@@ -14,7 +14,7 @@ use std::{
 use everturn_console::wording;
 use everturn_wire::{
     AgentEvent, Command, CompactionCause, ConversationId, DoneReason, EventBody, FinalReport, RetryOutcome,
-    RetryPhase, RetryState, TurnId, Value, Verdict,
+    RetryPhase, RetryState, TargetRole, TurnId, Value, Verdict,
 };
 use tokio::time::Instant;
 
@@ -355,9 +355,10 @@ impl Story {
                 view.line(&Line::Restart(format!("The answer broke off and starts again ({reason}).")))?;
                 view.status(Status::Asking)
             }
-            EventBody::TargetSwitched { to, reason, .. } => {
+            EventBody::TargetSwitched { to, role, reason, .. } => {
                 let (to, reason) = (wording::one_line(&to, ARGUMENTS), wording::one_line(&reason, RESULT));
-                view.line(&Line::Note(format!("Switched to {to}: {reason}")))
+                let what = if role == TargetRole::Reviewer { "The review switched" } else { "Switched" };
+                view.line(&Line::Note(format!("{what} to {to}: {reason}")))
             }
             EventBody::TargetRestored { to, .. } => {
                 view.line(&Line::Note(format!("Back to {}", wording::one_line(&to, ARGUMENTS))))

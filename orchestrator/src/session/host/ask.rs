@@ -54,6 +54,10 @@ impl TurnHost<'_> {
         if let Some(hold) = self.enter(turn, &model, shares_limits) {
             telemetry::call_held(&model.id);
             self.called = None;
+            if self.shared.for_reviews {
+                let refused = Failure { hint_ms: Some(hold.wait_ms), ..hold.failure };
+                return stream::once(future::ready(StreamEvent::Failed(refused))).boxed();
+            }
             return stream::once(future::ready(StreamEvent::Held(hold))).boxed();
         }
         telemetry::provider_called(&model.id);
@@ -155,6 +159,9 @@ impl TurnHost<'_> {
         }
         let now = self.shared.clock.now();
         let hold = self.shared.gates.enter(&model.id, &self.conversation.id, &self.turn_id, now)?;
+        if self.shared.for_reviews {
+            return Some(hold);
+        }
         // A turn that cannot afford the wait calls the provider and gets its error.
         (!hold.in_budget || turn.affords(now, hold.wait_ms)).then_some(hold)
     }
@@ -170,7 +177,7 @@ impl TurnHost<'_> {
             // On a route, `health_of` reports more than this.
             health: turn.target().is_none().then(|| (self.shared.health.clone(), model.target.clone())),
             // With several targets, another one may be reachable.
-            waits_for_network: turn.settings().targets.len() < 2,
+            waits_for_network: turn.settings().targets.len() < 2 && !self.shared.for_reviews,
             quota: None,
         }
     }
@@ -180,6 +187,7 @@ impl TurnHost<'_> {
         let until = match turn.want() {
             Want::Wake(_, until) => until,
             Want::Nothing => {
+                self.share_limit_of_review(turn, now);
                 let target = turn.target().map_or(self.settings.model.id(), |target| &target.name);
                 return self.shared.gates.ended(target, &self.turn_id, now);
             }
@@ -192,6 +200,18 @@ impl TurnHost<'_> {
             let message = retry.message.unwrap_or_default();
             let failure = Failure { code: retry.code, ..Failure::new(Category::RateLimited, true, message) };
             self.shared.gates.limited(&model.id, &self.turn_id, failure, until, now);
+        }
+    }
+
+    /// Tells others about a limit that refused a review, whose turn does not wait.
+    fn share_limit_of_review(&self, turn: &Turn, now: Millis) {
+        let refused = turn.outcome().and_then(|outcome| outcome.failure.as_ref());
+        let refused = refused.filter(|_| self.shared.for_reviews && self.called.is_some());
+        if let (Some(model), Some(failure)) = (&self.model, refused)
+            && let (Category::RateLimited, Some(hint_ms)) = (failure.category, failure.hint_ms)
+        {
+            let until = now.plus(hint_ms);
+            self.shared.gates.limited(&model.id, &self.turn_id, failure.clone(), until, now);
         }
     }
 

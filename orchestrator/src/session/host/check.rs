@@ -3,14 +3,20 @@
 use std::{panic::AssertUnwindSafe, time::Duration};
 
 use everturn_kernel::{
-    Arguments, Check, Checked, FINAL_REPORT, Host as _, ReviewAnswer, ReviewAttempt, ToolCall, Turn,
+    Arguments, Check, Checked, FINAL_REPORT, Host as _, ReviewAnswer, ReviewAttempt, ToolCall, Turn, Want,
 };
 use everturn_wire::{Category, Chunk, Failure, Role, Value};
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt as _, future};
 
 use super::TurnHost;
-use crate::{panic::panic_text, report, reviewer::ReviewRequest, session::request, tool::excerpt};
+use crate::{
+    panic::panic_text,
+    report,
+    reviewer::{ReviewRequest, Switches},
+    session::request,
+    tool::excerpt,
+};
 
 /// Maximum number of user messages that a reviewer is given, and their maximum length in bytes.
 const MAX_SAID: usize = 20;
@@ -47,7 +53,7 @@ impl TurnHost<'_> {
     }
 
     pub(super) fn review_call(
-        &self,
+        &mut self,
         turn: &Turn,
         call: &ToolCall,
         attempt: ReviewAttempt,
@@ -58,6 +64,12 @@ impl TurnHost<'_> {
             let failure = Failure::new(Category::NotFound, false, "no reviewer is configured for this call");
             return future::ready(ReviewAnswer::Failed(failure)).boxed();
         };
+        let step = match turn.want() {
+            Want::Tools { step, .. } | Want::Person { step, .. } => step,
+            Want::Stream(op) | Want::Wake(op, _) => op.step,
+            Want::Nothing => turn.steps(),
+        };
+        let switches = Switches { step, call_id: call.id.clone(), inbox: self.inbox() };
         let request = ReviewRequest {
             conversation_id: self.conversation.id.clone(),
             turn_id: turn.id().clone(),
@@ -70,6 +82,7 @@ impl TurnHost<'_> {
             said: self.said(),
             attempt: attempt.number,
             left: Duration::from_millis(attempt.deadline.since(self.now())),
+            switches,
         };
         async move {
             let review = AssertUnwindSafe(async { reviewer.review(request).await }).catch_unwind();

@@ -171,6 +171,7 @@ fn turns() -> Vec<TurnMetrics> {
         first_token_ms: Some(5_300),
         retries: Some(2),
         waited_ms: Some(15_000),
+        provider_calls: Some(3),
         retry_of: Some("t0".into()),
         failed_attempts: Some(attempts().to_vec()),
         final_report: Some(Box::new(FinalReport {
