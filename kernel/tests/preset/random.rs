@@ -303,6 +303,8 @@ fn check_walls(run: &RouteRun<Preset>, preset: &Preset, before: &Health, happene
                 hint = failure.hint_ms;
                 longest = longest.max(hint.unwrap_or(0)).max(1_000);
             }
+            // A hold beyond the budget ends the turn, too.
+            Happened::Held { .. } => hint = None,
             Happened::Told(event) => {
                 if let EventBody::RetryEnded { outcome: RetryOutcome::TooLong, .. } = event {
                     let is_over = hint.is_none() || longest > MOST_WALLED_MS - waited;
@@ -361,10 +363,14 @@ fn check_move(
         return;
     }
     let Some((_, last, _)) = seen.last() else { return };
-    // A newer hint replaces an older one.
+    // A newer hint replaces an older one, and any newer mark of a credential replaces that of its rejected key.
+    let was_rejected = before.mark(at, &targets[target]).is_some_and(|mark| mark.category == Category::Auth);
     let is_renewed = seen.iter().any(|(_, failed, failure)| {
         let (failed, next) = (&targets[*failed], &targets[target]);
-        failure.hint_ms.is_some() && (failed.credential == next.credential || failed.model == next.model)
+        let is_hinted = failure.hint_ms.is_some() && failed.model == next.model;
+        let is_of_credential = matches!(failure.category, Category::Auth | Category::QuotaExhausted);
+        let replaces = failure.hint_ms.is_some() || (was_rejected && is_of_credential);
+        is_hinted || (replaces && failed.credential == next.credential)
     });
     if *last != target && !is_renewed {
         let free_at = before.free_at(at, &targets[target]);
