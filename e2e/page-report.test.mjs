@@ -29,8 +29,6 @@ const reports = (input) => ({ calls: [{ name: 'final_report', input }] });
 const notes = () => page.locator('.turn > .note').allTextContents();
 const MISSING = 'No report yet: the reply has neither a tool call nor a final report: call a tool, or final_report when you are done';
 
-const LAST = 'Asking only for the report: this is the last step.';
-
 /** Everything shown, in order: messages, notes, cards and answers. */
 const shown = () =>
   page.$$eval('.turn > .user .bubble, .turn > .note, .turn > .report, .turn .answer', (parts) =>
@@ -55,7 +53,7 @@ test('a report is a card, and failed replies are lines', async () => {
   assert.equal(await card.locator('summary').textContent(), 'Final report');
   assert.deepEqual((await card.innerText()).split(/\s*\n\s*/), ['Final report', 'findings', '1', 'one', '2', 'two', 'notes', 'First.', 'Second.', 'status', 'done']);
   assert.ok(await card.evaluate(({ open }) => open), 'a short one is open');
-  assert.deepEqual(await notes(), [MISSING, LAST]);
+  assert.deepEqual(await notes(), [MISSING], 'the step goes on');
   assert.equal(await page.locator('.tool.failed').count(), 1, 'the rejected one');
   assert.equal(await page.locator('.bubble').count(), 1, 'only the person has a bubble');
   assert.equal(provider.requests.length, 3);
@@ -79,14 +77,15 @@ test('a long report is collapsed', async () => {
 });
 
 test('a missing report shows the reason', async () => {
-  provider.says('Done.', 'Really done.', 'Believe me.');
+  provider.says('Done.', 'Really done.', 'Believe me.', 'No.', 'Really.', 'Never.');
   await send(page, 'Check it');
   await page.locator('.report.failed').waitFor();
   await settled(page);
   const [title, context] = await page.locator('.report.failed p').allTextContents();
-  assert.match(title, /^No report: the model gave no acceptable final report in 3 attempts: the reply has neither/);
-  assert.match(context, /^3 steps, 0 retries, 3 replies without an acceptable report$/);
-  assert.deepEqual(await notes(), [MISSING, MISSING]);
+  assert.match(title, /^No report: the model gave no acceptable final report in 6 attempts: the reply has neither/);
+  assert.match(context, /^6 steps, 0 retries, 6 replies without an acceptable report$/);
+  const forced = 'Asking only for the report: no retries are left.';
+  assert.deepEqual(await notes(), [MISSING, MISSING, MISSING, forced, MISSING, MISSING]);
   await staysAfterReload();
   assert.deepEqual(page.wrongs, []);
 });
