@@ -272,3 +272,16 @@ fn a_restart_asks_for_the_summary_again() {
         assert_eq!(outcomes(&world), [CompactionOutcome::Summarized], "crash at {point}");
     }
 }
+
+#[test]
+fn what_follows_a_failed_summary_waits_for_the_hint_of_its_target() {
+    let target = || vec![Target::new("work", "a")];
+    let limited = Failure { hint_ms: Some(40_000), ..Failure::new(Category::RateLimited, true, "HTTP 429") };
+    let script =
+        script_of(vec![vec![Beat::Say(StreamEvent::NearlyFull)], says("Hello")], vec![vec![failed(limited)]]);
+    let compaction = Some(Compaction { targets: target() });
+    let settings = Settings { targets: target(), compaction, ..script.settings };
+    let (world, turn) = run(&Script { settings, ..script });
+    assert_eq!((world.log().sleeps(), calls(&world).len()), (vec![40_000], 3));
+    assert_eq!(turn.outcome().expect("it is sealed").failure, None);
+}
