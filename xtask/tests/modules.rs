@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 40] = [
+const ALLOWED: [(&str, &[&str]); 41] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
@@ -18,6 +18,8 @@ const ALLOWED: [(&str, &[&str]); 40] = [
     ("panic", &[]),
     ("status", &[]),
     ("telemetry", &[]),
+    // What the log tells about a turn.
+    ("turn_log", &[]),
     ("tool", &[]),
     ("clock", &["panic"]),
     // Storage does not know who drives a turn or sends requests.
@@ -71,6 +73,7 @@ const ALLOWED: [(&str, &[&str]); 40] = [
             "shutdown",
             "telemetry",
             "timer",
+            "turn_log",
         ],
     ),
     ("registry", &["clock", "cluster", "conversation", "error", "journal", "memory", "retry_settings"]),
@@ -162,6 +165,7 @@ const ALLOWED: [(&str, &[&str]); 40] = [
             "clock",
             "cluster",
             "compaction",
+            "gate",
             "health",
             "journal",
             "memory",
