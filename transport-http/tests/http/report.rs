@@ -72,17 +72,12 @@ async fn a_base_client_sees_a_call_and_its_result_and_a_failure_says_why() {
     let running = get(world.address, "/conversations/c/status").await.json().await;
     assert_eq!(running["isActive"], true);
     report(&call, json!({}));
+    // The last step, which has only the report on offer.
+    report(&world.call().await, json!({}));
     let told = events(&stream.text().await);
-    let expected = [
-        "user-message",
-        "turn-start",
-        "tool-call",
-        "step-complete",
-        "tool-result",
-        "error",
-        "done",
-        "turn-sealed",
-    ];
+    let step = ["tool-call", "step-complete", "tool-result"];
+    let expected =
+        [&["user-message", "turn-start"][..], &step, &step, &["error", "done", "turn-sealed"]].concat();
     let seen: Vec<_> = kinds(&told).into_iter().filter(|kind| *kind != "status").collect();
     assert_eq!(seen, expected);
     let turn = told[0]["turnId"].as_str().or(told[1]["turnId"].as_str()).unwrap();
@@ -90,8 +85,8 @@ async fn a_base_client_sees_a_call_and_its_result_and_a_failure_says_why() {
     let failure = &read["finalReport"];
     assert_eq!(failure["success"], false);
     let why = failure["reason"].as_str().unwrap();
-    assert!(why.contains("no acceptable final report in 1 attempts"), "{why}");
-    assert!(failure["context"].as_str().unwrap().contains("1 steps"), "{failure}");
+    assert!(why.contains("no acceptable final report in 2 attempts"), "{why}");
+    assert!(failure["context"].as_str().unwrap().contains("2 steps"), "{failure}");
 }
 
 #[tokio::test]
