@@ -84,7 +84,7 @@ test('touch targets are large enough', async () => {
       [...document.querySelectorAll('button, select, summary, input, #list a, textarea')]
         .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.disabled && !each.closest('[inert]'))
         .map((each) => ({ name: each.id || each.className || each.nodeName, box: (each.closest('label') ?? each).getBoundingClientRect() }))
-        .filter(({ box: { width, height } }) => width < 44 || height < 44)
+        .filter(({ box: { width, height } }) => Math.round(width) < 44 || Math.round(height) < 44) // they are fractions
         .map(({ name, box }) => `${name}: ${box.width} x ${box.height}`),
     );
   assert.deepEqual(await small(), []);

@@ -244,6 +244,7 @@ test('while the server is away, nothing is offered or told that it alone knows',
   await on.open();
   const turn = await on.begin();
   waits(turn, { nextAt: Date.now() + 60_000 });
+  await on.page.locator('#retry-now').waitFor(); // what is hidden takes no focus
   await on.page.locator('#retry-now').focus();
   await on.away();
   assert.equal(await on.page.locator('#banner button:visible, #banner select:visible').count(), 2, 'to give up, and to be notified');
