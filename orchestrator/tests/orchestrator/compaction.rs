@@ -138,7 +138,7 @@ async fn a_person_may_ask_for_a_summary_at_any_time() {
 
 #[tokio::test(start_paused = true)]
 async fn every_form_of_an_overflow_is_recognized() {
-    let corpus = include_str!("../../../diagnosis/tests/corpus/errors.jsonl");
+    let corpus = include_str!("../../../provider/diagnosis/tests/corpus/errors.jsonl");
     let rows = corpus.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     // Some say so only to those who know the provider.
     let is_overflow = |row: &Value| {

@@ -309,7 +309,7 @@ fn home(provider: &Loopback, nats: &[String], tool: &str) -> Home {
 
 /// Returns the configuration of a tool that counts its calls. It needs Node.
 fn tool(directory: &Path) -> String {
-    let e2e = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("e2e");
+    let e2e = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("testing").join("e2e");
     let script = e2e.join("support/counting-server.mjs").display().to_string();
     let calls = directory.join("calls").display().to_string();
     format!("[[mcp]]\nname = \"counting\"\ncommand = \"node\"\nargs = [{script:?}, {calls:?}]\n")

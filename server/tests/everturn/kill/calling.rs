@@ -23,7 +23,7 @@ fn trace(home: &Home) -> PathBuf {
 
 /// Adds the server to the configuration.
 pub(crate) fn configure(home: &Home) {
-    let e2e = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("e2e");
+    let e2e = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("testing").join("e2e");
     let installed = e2e.join("node_modules/@modelcontextprotocol/sdk");
     assert!(
         installed.exists(),

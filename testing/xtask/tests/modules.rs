@@ -1,0 +1,309 @@
+//! Checks which module of the orchestrator may use which.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
+/// cycles.
+const ALLOWED: [(&str, &[&str]); 41] = [
+    ("cursor", &[]),
+    ("layer", &[]),
+    ("json", &[]),
+    ("memory", &[]),
+    ("new_id", &[]),
+    ("panic", &[]),
+    ("status", &[]),
+    ("telemetry", &[]),
+    // What the log tells about a turn.
+    ("turn_log", &[]),
+    ("tool", &[]),
+    ("clock", &["panic"]),
+    // Storage does not know who drives a turn or sends requests.
+    ("journal", &["cursor", "json", "memory", "panic"]),
+    // The tools offered to turns, and how they are saved; not how calls are handled.
+    ("toolbox", &["journal", "tool"]),
+    ("state", &["journal"]),
+    ("permission", &["journal", "state", "tool"]),
+    ("reviewer", &[]),
+    // Who summarizes, and when; not how a history is cut.
+    ("compaction", &[]),
+    // Reads failure events back.
+    ("attempt", &["cursor", "journal"]),
+    ("error", &["cursor", "journal"]),
+    // What nodes tell each other; not what they do about it.
+    ("cluster", &["clock", "cursor", "error", "journal"]),
+    // What nodes tell each other about targets.
+    ("notice", &["cluster"]),
+    ("health", &["journal", "notice", "state"]),
+    // How a report is requested and validated; not when.
+    ("report", &["error", "json", "permission"]),
+    // Compares a request with what is known; starts nothing.
+    ("given", &["error", "json"]),
+    ("frame", &["cursor", "journal"]),
+    ("schedule", &["clock", "health", "layer", "telemetry"]),
+    ("observer", &["frame", "panic"]),
+    // What it wakes is behind a trait, so the timer knows no conversation.
+    ("timer", &["clock", "panic", "telemetry"]),
+    ("gate", &["clock", "health", "journal", "notice", "state", "telemetry", "timer"]),
+    ("log", &["cursor", "frame"]),
+    ("route", &["journal"]),
+    // The effective settings and their storage; not who follows them.
+    ("retry_settings", &["error", "journal", "layer", "schedule", "state"]),
+    ("model", &["error", "route"]),
+    ("shutdown", &["error"]),
+    (
+        "conversation",
+        &[
+            "attempt",
+            "clock",
+            "cluster",
+            "cursor",
+            "error",
+            "frame",
+            "journal",
+            "layer",
+            "log",
+            "memory",
+            "observer",
+            "permission",
+            "shutdown",
+            "telemetry",
+            "timer",
+            "turn_log",
+        ],
+    ),
+    ("registry", &["clock", "cluster", "conversation", "error", "journal", "memory", "retry_settings"]),
+    // It drives the conversation that it was given, and finds no other.
+    (
+        "session",
+        &[
+            "attempt",
+            "clock",
+            "cluster",
+            "compaction",
+            "conversation",
+            "cursor",
+            "error",
+            "frame",
+            "gate",
+            "health",
+            "journal",
+            "json",
+            "layer",
+            "log",
+            "memory",
+            "model",
+            "new_id",
+            "observer",
+            "panic",
+            "permission",
+            "report",
+            "retry_settings",
+            "reviewer",
+            "route",
+            "schedule",
+            "shutdown",
+            "state",
+            "status",
+            "telemetry",
+            "timer",
+            "tool",
+            "toolbox",
+        ],
+    ),
+    // Watching starts no session.
+    (
+        "subscription",
+        &[
+            "clock",
+            "conversation",
+            "cursor",
+            "error",
+            "frame",
+            "journal",
+            "registry",
+            "shutdown",
+            "telemetry",
+        ],
+    ),
+    (
+        "orchestrator",
+        &[
+            "attempt",
+            "clock",
+            "cluster",
+            "conversation",
+            "cursor",
+            "error",
+            "given",
+            "journal",
+            "json",
+            "layer",
+            "memory",
+            "model",
+            "new_id",
+            "notice",
+            "observer",
+            "registry",
+            "report",
+            "retry_settings",
+            "session",
+            "shutdown",
+            "status",
+            "subscription",
+            "timer",
+        ],
+    ),
+    ("model_reviewer", &["error", "journal", "new_id", "observer", "orchestrator", "reviewer"]),
+    (
+        "builder",
+        &[
+            "clock",
+            "cluster",
+            "compaction",
+            "gate",
+            "health",
+            "journal",
+            "memory",
+            "model",
+            "model_reviewer",
+            "observer",
+            "orchestrator",
+            "permission",
+            "report",
+            "retry_settings",
+            "reviewer",
+            "route",
+            "schedule",
+            "session",
+            "state",
+            "status",
+            "telemetry",
+            "tool",
+            "toolbox",
+        ],
+    ),
+];
+
+fn sources(under: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(under).unwrap().map(|entry| entry.unwrap().path());
+    let found = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
+    found.collect()
+}
+
+/// Returns the files of modules that contain only tests.
+fn tests_of(source: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(source).unwrap();
+    let names =
+        text.split("#[cfg(test)]\nmod ").skip(1).filter_map(|rest| rest.lines().next()?.strip_suffix(';'));
+    names.map(|name| source.with_extension("").join(name).with_extension("rs")).collect()
+}
+
+/// Returns a source without tests and comments.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let lines = code.lines().map(|line| line.split("//").next().unwrap());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn word(text: &str) -> String {
+    text.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+}
+
+/// Returns the first segments of the paths in braces, from after the opening brace.
+fn in_braces(text: &str) -> Vec<String> {
+    let (mut depth, mut from, mut found) = (0, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                found.push(word(&text[from..at]));
+                from = at + 1;
+                if letter == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    found.retain(|name| !name.is_empty());
+    found
+}
+
+/// Returns what follows each `crate::`, up to the next `::`.
+fn used(code: &str) -> BTreeSet<String> {
+    let after = code.match_indices("crate::").map(|(at, found)| &code[at + found.len()..]);
+    after
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(inside) => in_braces(inside),
+            None => vec![word(rest)],
+        })
+        .collect()
+}
+
+/// Returns the names that the library exports, with their modules.
+fn given_out(lib: &str) -> BTreeMap<String, String> {
+    let uses = lib.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()?.split_once("::"));
+    let names = uses.flat_map(|(module, names)| {
+        let names = names.split(|letter: char| !letter.is_alphanumeric()).filter(|name| !name.is_empty());
+        names.map(|name| (name.to_owned(), module.to_owned())).collect::<Vec<_>>()
+    });
+    names.collect()
+}
+
+/// Returns the modules, and which others each uses.
+fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("orchestrator/src");
+    let given_out = given_out(&code(&fs::read_to_string(root.join("lib.rs")).unwrap()));
+    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let all = sources(&root);
+    let tests: BTreeSet<_> = all.iter().flat_map(|source| tests_of(source)).collect();
+    for source in all.iter().filter(|source| !tests.contains(*source)) {
+        let first = source.strip_prefix(&root).unwrap().components().next().unwrap();
+        let module = first.as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned();
+        if module == "lib" {
+            continue;
+        }
+        let used = used(&code(&fs::read_to_string(source).unwrap())).into_iter();
+        let used = used.map(|name| given_out.get(&name).cloned().unwrap_or(name));
+        let used = used.filter(|name| *name != module && !name.starts_with("everturn_"));
+        arrows.entry(module.clone()).or_default().extend(used);
+    }
+    arrows
+}
+
+#[test]
+fn a_module_of_the_orchestrator_uses_only_allowed_modules() {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
+    let arrows = arrows();
+    assert!(arrows["session"].contains("conversation"), "arrows are found: {arrows:?}");
+    for (module, used) in &arrows {
+        let allowed = allowed.get(module.as_str()).unwrap_or_else(|| panic!("{module} has no place: add it"));
+        for used in used {
+            assert!(allowed.contains(&used.as_str()), "{module} must not use {used}");
+        }
+    }
+}
+
+#[test]
+fn a_module_may_only_use_those_listed_above_it() {
+    for (place, (module, used)) in ALLOWED.iter().enumerate() {
+        for used in *used {
+            assert!(ALLOWED[..place].iter().any(|(above, _)| above == used), "{module} uses {used}");
+        }
+    }
+}
+
+#[test]
+fn uses_are_found_in_every_notation() {
+    let text = "use crate::{\n a::{B, c::D}, E,\n};\nuse crate::f;\npub(in crate::g) fn h() { crate::i::j() } // crate::k\n";
+    let found: Vec<_> = used(&code(text)).into_iter().collect();
+    assert_eq!(found, ["E", "a", "f", "g", "i"]);
+    let given = given_out("pub use a::B;\npub use c::{D, E};\n");
+    assert_eq!((given["B"].as_str(), given["E"].as_str()), ("a", "c"));
+}
