@@ -146,7 +146,7 @@ pub(crate) struct Explain {
     #[command(flatten)]
     config: ConfigFlag,
     #[command(flatten)]
-    pub(crate) words: everturn_explain::Explain,
+    pub(crate) words: everturn_terminal::Explain,
 }
 
 #[derive(Args, Debug)]

@@ -35,7 +35,7 @@ use everturn_wire::{FallbackChains, RequiredReport};
 pub(crate) use cluster::Cluster;
 pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
-pub(crate) use everturn_console::Hidden;
+pub(crate) use everturn_terminal::Hidden;
 pub(crate) use permission::Permissions;
 pub(crate) use postgres::Postgres;
 pub(crate) use provider::{Api, Provider};

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use everturn_explain::Plan;
+use everturn_terminal::Plan;
 
 use crate::{
     cli,
@@ -12,7 +12,7 @@ use crate::{
 
 /// Explains what is on standard input.
 pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<ExitCode> {
-    everturn_explain::run(&args.words, |route| {
+    everturn_terminal::explain(&args.words, |route| {
         let (retry, targets) = match route {
             Some(name) => Config::on_route(&args.flags(), environment, name)?,
             None => (Config::retry(&args.flags(), environment)?, Vec::new()),

@@ -2,9 +2,8 @@
 
 use std::{fmt::Write as _, net::SocketAddr};
 
-use everturn_console::visible::visible;
 use everturn_orchestrator::Orchestrator;
-use everturn_terminal::source_state;
+use everturn_terminal::{source_state, visible::visible};
 
 use crate::{
     config::{Config, Route},

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use everturn_console::Hidden;
 use everturn_store_sqlite::OpenError;
-use everturn_terminal::{Host, Kept};
+use everturn_terminal::{Hidden, Host, Kept};
 
 use crate::{
     assembly, cli,

@@ -3,7 +3,7 @@
 use std::io;
 
 use anyhow::{Context as _, Result};
-use everturn_console::printer;
+use everturn_terminal::printer;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::Environment;

@@ -13,6 +13,7 @@ mod host;
 mod logging;
 mod manual;
 mod mcp;
+mod page;
 mod permission;
 mod policy;
 mod private;
@@ -29,7 +30,7 @@ use std::{
 
 use anyhow::Result;
 use clap::Parser as _;
-use everturn_console::Interrupt;
+use everturn_terminal::Interrupt;
 
 use cli::{Cli, Command};
 use config::{Environment, required_report};

@@ -5,7 +5,7 @@ use std::{fs, io, io::Write as _, path::Path, process::ExitCode};
 use anyhow::{Context as _, Result};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use everturn_console::printer;
+use everturn_terminal::printer;
 
 use crate::cli::Cli;
 

@@ -26,17 +26,17 @@ pub(crate) fn open(
         hosts: config.allowed_hosts.clone(),
         origins: config.allowed_origins.clone(),
         token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
-        is_open: everturn_page::is_open,
+        is_open: crate::page::is_open,
     };
     let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
-    let routes = calls.merge(sockets.router()).merge(everturn_page::router());
+    let routes = calls.merge(sockets.router()).merge(crate::page::router());
     // Some clients do not know the path, and open their socket at the root.
     let upgrades = sockets.clone();
     let root = async move |request: Request| match Sockets::are_wanted(request.headers()) {
         true => upgrades.upgrade(request).await,
-        false => everturn_page::index(request.headers()),
+        false => crate::page::index(request.headers()),
     };
     Ok((guard.protect(routes.route("/", any(root))), sockets))
 }

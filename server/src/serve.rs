@@ -9,8 +9,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use everturn_console::Interrupt;
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
+use everturn_terminal::Interrupt;
 use everturn_transport_http::{Metrics, serve};
 use futures_util::future::join;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};

@@ -93,7 +93,7 @@ impl Names<'_> {
     fn unknown(&self, id: &str) -> String {
         let routes = self.all_routes.iter().map(|name| format!("route/{name}"));
         let all: Vec<String> = self.models.on.iter().chain(&self.models.off).cloned().chain(routes).collect();
-        let meant = everturn_console::nearest(id, all.iter().map(String::as_str));
+        let meant = everturn_terminal::nearest(id, all.iter().map(String::as_str));
         match (meant, all.is_empty()) {
             (Some(meant), _) => format!("{id:?} is not configured: did you mean {meant:?}?"),
             (None, true) => format!("{id:?} is not configured, and neither is any provider"),

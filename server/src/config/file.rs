@@ -434,7 +434,7 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
 /// Returns the key that was probably meant instead of an unknown one.
 fn meant(message: &str) -> Option<&str> {
     let (unknown, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
-    everturn_console::nearest(unknown, known.split('`').skip(1).step_by(2))
+    everturn_terminal::nearest(unknown, known.split('`').skip(1).step_by(2))
 }
 
 /// Describes the expected value without the names of Rust types.

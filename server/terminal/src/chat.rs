@@ -30,10 +30,9 @@ use std::{
 };
 
 use anyhow::Result;
-use everturn_console::{Interrupt, printer, wording};
 use everturn_wire::ConversationId;
 
-use crate::args;
+use crate::{Interrupt, args, printer, wording};
 use host::{Found, Last};
 pub use host::{Host, Kept, Private, Resume};
 use key::{Keys, Quiet};

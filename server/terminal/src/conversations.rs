@@ -18,15 +18,13 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use everturn_console::{
-    Hidden,
-    printer::{self, Printer},
-};
 use everturn_orchestrator::{Journal, StateStore};
 
 use crate::{
+    Hidden,
     args::Conversations,
     calendar::Calendar,
+    printer::{self, Printer},
     remote::{Address, Remote},
 };
 use archive::Archive;

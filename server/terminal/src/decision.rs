@@ -1,6 +1,6 @@
 //! Describes in words how a tool call was decided.
 
-use everturn_console::wording;
+use crate::wording;
 use everturn_wire::{ApprovalScope, Decider, Decision, Verdict};
 
 /// Maximum length of a displayed name or rating, and of a reason, in characters.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_console::wording;
+use crate::wording;
 use everturn_wire::{ErrorReport, RetryOutcome};
 
 /// The details that come with a turn's error.

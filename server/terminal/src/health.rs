@@ -3,13 +3,14 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
-use everturn_console::{
-    Hidden,
-    printer::{Ink, Printer},
-};
 use everturn_wire::Health;
 
-use crate::{args::Running, running};
+use crate::{
+    Hidden,
+    args::Running,
+    printer::{Ink, Printer},
+    running,
+};
 
 /// Prints that a server answers.
 ///

@@ -5,8 +5,8 @@ mod clock;
 
 use std::time::Duration;
 
+use crate::Hidden;
 use anyhow::{Context as _, Error, Result, anyhow};
-use everturn_console::Hidden;
 use everturn_wire::ErrorBody;
 use reqwest::{
     StatusCode,

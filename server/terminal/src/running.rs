@@ -6,16 +6,14 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use everturn_console::{
-    Hidden,
-    printer::{self, Ink, Printer},
-    visible,
-};
 use serde::de::DeserializeOwned;
 
 use crate::{
+    Hidden,
     args::Running,
+    printer::{self, Ink, Printer},
     remote::{Address, Clock, Remote},
+    visible,
 };
 
 /// Requests `path` from a server and prints the answer. `what`: what it reports, for an error message.

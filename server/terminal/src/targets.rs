@@ -3,14 +3,17 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
-use everturn_console::{
-    Hidden,
-    printer::{self, Ink, Printer},
-};
 use everturn_wire::{Category, TargetState, Targets};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::{args::Running, calendar::Calendar, remote::Clock, running};
+use crate::{
+    Hidden,
+    args::Running,
+    calendar::Calendar,
+    printer::{self, Ink, Printer},
+    remote::Clock,
+    running,
+};
 
 const HEAD: &str = "TARGET";
 const GAP: &str = "  ";

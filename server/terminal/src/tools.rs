@@ -3,14 +3,15 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
-use everturn_console::{
-    Hidden,
-    printer::{self, Ink, Printer},
-};
 use everturn_wire::{ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools};
 use unicode_width::UnicodeWidthStr;
 
-use crate::{args::Running, running};
+use crate::{
+    Hidden,
+    args::Running,
+    printer::{self, Ink, Printer},
+    running,
+};
 
 const GAP: &str = "  ";
 

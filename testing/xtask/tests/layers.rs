@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The workspace packages that each package may depend on. Dev-dependencies are not checked.
-const ALLOWED: [(&str, &[&str]); 24] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     ("everturn-pacing", &["everturn-kernel", "everturn-wire"]),
@@ -34,35 +34,26 @@ const ALLOWED: [(&str, &[&str]); 24] = [
         "everturn-transport-http",
         &["everturn-dialect", "everturn-orchestrator", "everturn-transport-ws", "everturn-wire"],
     ),
-    // The parts of the binary: they know neither each other nor the configuration.
-    ("everturn-console", &["everturn-wire"]),
+    // A part of the binary that does not know the configuration. It explains failures, so it knows who diagnoses them.
     (
         "everturn-terminal",
-        &["everturn-console", "everturn-orchestrator", "everturn-store-sqlite", "everturn-wire"],
-    ),
-    (
-        "everturn-explain",
         &[
-            "everturn-console",
             "everturn-diagnosis",
             "everturn-kernel",
             "everturn-orchestrator",
             "everturn-provider",
+            "everturn-store-sqlite",
             "everturn-wire",
         ],
     ),
-    ("everturn-page", &[]),
     // An observer sees turns, but no provider.
     ("everturn-telemetry", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     (
         "everturn",
         &[
-            "everturn-console",
-            "everturn-explain",
             "everturn-kernel",
             "everturn-mcp",
             "everturn-orchestrator",
-            "everturn-page",
             "everturn-provider",
             "everturn-store-nats",
             "everturn-store-postgres",

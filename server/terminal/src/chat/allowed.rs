@@ -1,10 +1,12 @@
 //! `/allowed` and `/revoke`: the tools that are allowed for the entire conversation.
 
 use anyhow::Result;
-use everturn_console::wording;
 use everturn_wire::{Approvals, ConversationId, Revoked};
 
-use crate::remote::{Remote, encoded};
+use crate::{
+    remote::{Remote, encoded},
+    wording,
+};
 
 /// Lists the allowed tools.
 const ALLOWED: &str = "/allowed";

@@ -4,12 +4,11 @@ mod details;
 
 use std::{collections::VecDeque, io};
 
-use everturn_console::wording;
 use everturn_wire::{ApprovalScope, StepId, Value, Verdict};
 use tokio::time::Instant;
 
 use super::view::{Asked, Line, Status, View};
-use crate::remote::Clock;
+use crate::{remote::Clock, wording};
 
 /// Maximum length of a displayed tool name, and of a reason, in characters.
 const NAME: usize = 60;

@@ -1,9 +1,8 @@
 //! `/conversations`: lists the conversations of the server, and finds the one to go on with.
 
-use everturn_console::wording;
 use everturn_wire::{ConversationId, ConversationStatus, ConversationSummary, DoneReason};
 
-use crate::calendar::Calendar;
+use crate::{calendar::Calendar, wording};
 
 /// How many conversations are listed, the latest first.
 const LISTED: usize = 20;

@@ -5,8 +5,8 @@ use std::{
     process::ExitCode,
 };
 
+use crate::{Interrupt, wording};
 use anyhow::Result;
-use everturn_console::{Interrupt, wording};
 
 use super::{
     Chat, INTERRUPTED, Kept,

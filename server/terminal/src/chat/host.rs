@@ -1,14 +1,13 @@
 //! The server of a chat, and its conversation.
 
 use anyhow::Result;
-use everturn_console::Hidden;
 use everturn_wire::{ConversationId, TurnId};
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use super::{directory::Directory, server::Server};
 use crate::{
-    args,
+    Hidden, args,
     remote::{Address, Remote},
 };
 

@@ -6,6 +6,7 @@ mod quiet;
 
 use std::{io, panic};
 
+use crate::Interrupt;
 use crossterm::{
     event::{
         DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
@@ -13,7 +14,6 @@ use crossterm::{
     execute,
     terminal::{disable_raw_mode, enable_raw_mode},
 };
-use everturn_console::Interrupt;
 
 use super::approval::Choice;
 pub(super) use draft::Draft;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use everturn_console::Hidden;
 use everturn_wire::{Command, ConversationId, EventBody, ServerMessage};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
@@ -19,7 +18,10 @@ use tokio_tungstenite::{
 };
 
 use super::server::Server;
-use crate::remote::{self, Address, Clock};
+use crate::{
+    Hidden,
+    remote::{self, Address, Clock},
+};
 
 /// Number of attempts to reconnect, and the delay before the first; it doubles each time.
 pub(super) const TRIES: u32 = 5;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use everturn_console::wording;
+use crate::wording;
 
 /// Maximum length of a displayed name, in characters.
 const NAME: usize = 100;

@@ -1,7 +1,7 @@
 //! `/new` and `/conversations`: goes on with another conversation.
 
+use crate::Interrupt;
 use anyhow::Result;
-use everturn_console::Interrupt;
 use everturn_wire::ConversationId;
 
 use super::{Chat, Ending, Link, host::Found, view::Line};

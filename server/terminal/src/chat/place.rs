@@ -6,14 +6,13 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use everturn_console::printer;
 use everturn_wire::{ApprovalMode, ConversationId};
 
 use super::{
     turn::Permissions,
     view::{Json, Live, Plain, View},
 };
-use crate::args;
+use crate::{args, printer};
 
 /// Capabilities of the environment.
 #[derive(Clone, Copy)]

@@ -6,11 +6,6 @@ use std::{
 };
 
 use anyhow::{Result, anyhow};
-use everturn_console::{
-    Interrupt,
-    printer::{self, Ink, Printer},
-    visible,
-};
 use everturn_wire::{FinalReport, RequiredReport};
 
 use super::{
@@ -23,7 +18,11 @@ use super::{
     turn::{Start, Turn},
     view::{Json, Line, Plain, View},
 };
-use crate::args;
+use crate::{
+    Interrupt, args,
+    printer::{self, Ink, Printer},
+    visible,
+};
 
 /// Runs a turn to its end.
 ///

@@ -6,7 +6,6 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use everturn_console::{Hidden, wording};
 use everturn_wire::{ConversationId, Models, QueueCancelled, Retried};
 use tokio::time::timeout;
 
@@ -18,7 +17,11 @@ use super::{
     settings, tools,
     view::Line,
 };
-use crate::remote::{Address, Remote, encoded};
+use crate::{
+    Hidden,
+    remote::{Address, Remote, encoded},
+    wording,
+};
 
 /// Timeout of a request. It is short because nothing of a turn is shown meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -11,7 +11,6 @@ use std::{
     time::Duration,
 };
 
-use everturn_console::wording;
 use everturn_wire::{
     AgentEvent, Command, CompactionCause, ConversationId, DoneReason, EventBody, FinalReport, RetryOutcome,
     RetryPhase, RetryState, TargetRole, TurnId, Value, Verdict,
@@ -20,7 +19,7 @@ use tokio::time::Instant;
 
 use super::approval::{Approvals, Choice, Request};
 use super::view::{Count, Line, Silence, Status, View, Wait};
-use crate::{calendar::Calendar, decision, failure_summary::FailureSummary, remote::Clock};
+use crate::{calendar::Calendar, decision, failure_summary::FailureSummary, remote::Clock, wording};
 pub(super) use ending::Ending;
 
 /// Maximum length of a tool's displayed arguments, and of its result, in characters.

@@ -2,8 +2,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use crate::wording;
 use anyhow::Result;
-use everturn_console::wording;
 use everturn_wire::{
     AfterContent, ApprovalMode, Command, ConversationId, FinalReport, RequiredReport, RetrySettings,
     ServerMessage, TurnId,

@@ -10,7 +10,7 @@ mod wrap;
 
 use std::{fmt, io, time::Duration};
 
-use everturn_console::wording;
+use crate::wording;
 use tokio::time::Instant;
 
 pub(super) use json::Json;

@@ -6,11 +6,11 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Result, bail};
-use everturn_console::{
+use crate::{
     printer::{Ink, Printer},
     wording,
 };
+use anyhow::{Result, bail};
 use everturn_orchestrator::Head;
 use everturn_wire::{ConversationId, ConversationStatus};
 

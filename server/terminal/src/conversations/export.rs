@@ -7,8 +7,8 @@ use std::{
     process::ExitCode,
 };
 
+use crate::{visible, wording};
 use anyhow::{Context as _, Result, anyhow};
-use everturn_console::{visible, wording};
 use everturn_orchestrator::{Head, Window};
 use everturn_wire::{Chunk, ConversationId, ExportLine, StoredChunk};
 

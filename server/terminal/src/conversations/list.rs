@@ -3,10 +3,6 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
-use everturn_console::{
-    printer::{self, Ink, Printer},
-    visible, wording,
-};
 use everturn_orchestrator::{Head, TurnRecord};
 use everturn_wire::{
     ConversationId, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE, DoneReason, RetryState,
@@ -15,7 +11,11 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{archive::Archive, pending, selection};
-use crate::calendar::Calendar;
+use crate::{
+    calendar::Calendar,
+    printer::{self, Ink, Printer},
+    visible, wording,
+};
 
 /// Preferred width of a title in cells; the width below which it gets its own row; its maximum length in characters.
 const TITLE: usize = 24;

@@ -1,12 +1,11 @@
 //! Describes an unsealed turn.
 
 use anyhow::Result;
-use everturn_console::wording;
 use everturn_orchestrator::{Cursor, TurnRecord, Wait, kernel::Turn};
 use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryPhase, RetryState};
 
 use super::archive::Archive;
-use crate::calendar::Calendar;
+use crate::{calendar::Calendar, wording};
 
 /// Number of events read at a time while searching for the reason of a wait.
 const EVENTS: usize = 512;

@@ -3,15 +3,17 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::{Context as _, Result};
-use everturn_console::{
-    printer::{Ink, Printer},
-    wording,
-};
 use everturn_orchestrator::{Head, TurnRecord, Wait};
 use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value, Verdict};
 
 use super::{archive::Archive, export, pending, selection};
-use crate::{calendar::Calendar, decision, failure_summary::FailureSummary};
+use crate::{
+    calendar::Calendar,
+    decision,
+    failure_summary::FailureSummary,
+    printer::{Ink, Printer},
+    wording,
+};
 
 /// Maximum number of lines shown of a tool call or result, or of reasoning, without `--full`.
 const LINES: usize = 8;

@@ -1,6 +1,6 @@
 //! Formats the arguments of a call for reading.
 
-use everturn_console::{visible, wording};
+use crate::{visible, wording};
 use everturn_wire::Value;
 
 /// Maximum length of the displayed arguments, and of an argument's name, in characters.

@@ -1,6 +1,6 @@
 //! The available commands: names, arguments and descriptions.
 
-use everturn_console::printer;
+use crate::printer;
 
 /// A command.
 struct Command {

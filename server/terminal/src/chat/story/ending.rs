@@ -2,11 +2,13 @@
 
 use std::io;
 
-use everturn_console::wording;
 use everturn_wire::{DoneReason, RetryOutcome};
 
 use super::{RESULT, Story};
-use crate::chat::view::{Line, View};
+use crate::{
+    chat::view::{Line, View},
+    wording,
+};
 
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

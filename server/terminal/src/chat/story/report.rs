@@ -2,11 +2,13 @@
 
 use std::io;
 
-use everturn_console::wording;
 use everturn_wire::{EventBody, ForcedBy};
 
 use super::{RATIONALE, Story};
-use crate::chat::view::{Line, View};
+use crate::{
+    chat::view::{Line, View},
+    wording,
+};
 
 impl Story {
     pub(super) fn on_report(&mut self, body: EventBody, view: &mut dyn View) -> io::Result<()> {

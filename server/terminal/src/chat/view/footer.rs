@@ -1,6 +1,6 @@
 //! The draft that a person types while an answer arrives, on one row.
 
-use everturn_console::visible::visible;
+use crate::visible::visible;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 const SIGN: &str = "> ";

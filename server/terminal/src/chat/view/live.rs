@@ -13,7 +13,7 @@ use crossterm::{
 };
 use tokio::time::Instant;
 
-use everturn_console::{visible::Visible, wording};
+use crate::{visible::Visible, wording};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{

@@ -5,7 +5,7 @@ use std::{
     mem,
 };
 
-use everturn_console::visible::{Visible, visible};
+use crate::visible::{Visible, visible};
 use tokio::time::Instant;
 
 use super::{Line, Status, View};

@@ -7,36 +7,27 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use everturn_console::printer::{self, Printer};
 use everturn_diagnosis::redact;
-use everturn_kernel::{Handover, NoRetry, Schedule, Settings, Target, Walls};
+use everturn_kernel::{Handover, NoRetry, Schedule, Settings, Walls};
 use everturn_orchestrator::{Clock as _, SystemClock};
 
-use crate::{args::Explain, case::Case, forecast::Forecast, report::Report, row, verdict::Verdict};
+use crate::printer::{self, Printer};
+
+use super::{
+    args::{Explain, epoch_ms},
+    case::Case,
+    forecast::Forecast,
+    plan::Plan,
+    report::Report,
+    row,
+    verdict::Verdict,
+};
 
 /// Maximum input size, in bytes: more than any client keeps of a failed response.
 const LONGEST_INPUT: u64 = 8 << 20;
 
 /// Maximum length of an error about the input, in bytes.
 const LONGEST_ERROR: usize = 4096;
-
-/// The configured retry behaviour.
-pub struct Plan {
-    /// Whether failures are retried.
-    pub enabled: bool,
-    /// The schedule, without jitter.
-    pub schedule: Arc<dyn Schedule + Send + Sync>,
-    /// The schedule's name.
-    pub name: &'static str,
-    /// Maximum deviation of each wait, as a fraction of it.
-    pub jitter: f64,
-    /// Maximum sum of the waits of one step, in milliseconds.
-    pub max_wait_ms: u64,
-    /// Whether usage limits are waited out.
-    pub parks: bool,
-    /// The targets of the route; empty without a route.
-    pub targets: Vec<Target>,
-}
 
 /// Explains one failure, or each line of the input. `plan` returns the configured retry behaviour, for a route or
 /// without one.
@@ -103,8 +94,4 @@ fn input() -> Result<String> {
         bail!("the input exceeds {} MiB: reduce it to the failed response", LONGEST_INPUT >> 20);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-pub(crate) fn epoch_ms(at: jiff::Timestamp) -> u64 {
-    u64::try_from(at.as_millisecond()).unwrap_or(0)
 }

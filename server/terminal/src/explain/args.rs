@@ -101,3 +101,8 @@ impl From<Transport> for diagnosis::Transport {
         }
     }
 }
+
+/// Converts a time to milliseconds since 1970; earlier ones are 0.
+pub(super) fn epoch_ms(at: Timestamp) -> u64 {
+    u64::try_from(at.as_millisecond()).unwrap_or(0)
+}

@@ -3,14 +3,15 @@
 use std::io::Write;
 
 use anyhow::Result;
-use everturn_console::{
-    printer::{Ink, Printer, pad},
-    wording,
-};
 use everturn_diagnosis::{Explanation, redact};
 use serde_json::json;
 
-use crate::{case::Case, forecast::Forecast, run::Plan};
+use crate::{
+    printer::{Ink, Printer, pad},
+    wording,
+};
+
+use super::{case::Case, forecast::Forecast, plan::Plan};
 
 /// Width of the labels, in cells.
 const NAMES: usize = 10;

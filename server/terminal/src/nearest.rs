@@ -6,7 +6,7 @@ const ALIKE: f64 = 0.8;
 /// Returns the name that was probably meant; `None` if none is similar enough. Ignores upper and lower case.
 ///
 /// ```
-/// use everturn_console::nearest;
+/// use everturn_terminal::nearest;
 ///
 /// assert_eq!(nearest("enable", ["schedule", "enabled"]), Some("enabled"));
 /// assert_eq!(nearest("Main/Larg", ["main/large", "main/small"]), Some("main/large"));

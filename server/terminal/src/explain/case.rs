@@ -1,13 +1,14 @@
 //! A failure assembled from the command line and the input.
 
 use anyhow::{Context as _, Result, bail};
-use everturn_console::wording;
 use everturn_diagnosis::{Evidence, Explanation, Stage, Transport, explain};
 use everturn_provider::{AnswerLimits, Dialect, Ending, SseDecoder, replay};
 use everturn_wire::{Category, Failure};
 
-use crate::args;
-use crate::paste::{Paste, client};
+use crate::wording;
+
+use super::args;
+use super::paste::{Paste, client};
 
 /// Everything known about a failed call.
 #[derive(Debug)]

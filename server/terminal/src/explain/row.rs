@@ -11,8 +11,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::args;
-use crate::run::epoch_ms;
+use super::args::{self, epoch_ms};
 
 /// One failure.
 #[derive(Deserialize)]

@@ -27,8 +27,8 @@ const INDEX: &str = "index.html";
 
 macro_rules! files {
     ($($name:literal)*) => {
-        /// The files in `asset/`.
-        const FILES: &[(&str, &[u8])] = &[$(($name, include_bytes!(concat!("../asset/", $name)))),*];
+        /// The files in `page/asset/`.
+        const FILES: &[(&str, &[u8])] = &[$(($name, include_bytes!(concat!("../page/asset/", $name)))),*];
     };
 }
 
@@ -55,7 +55,7 @@ files! {
 }
 
 /// Returns the routes of the page's files, below `/page/`.
-pub fn router() -> Router {
+pub(crate) fn router() -> Router {
     Router::new().route(
         "/page/{*name}",
         get(async |Name(name): Name<String>, headers: HeaderMap| file(&name, &headers)),
@@ -63,12 +63,12 @@ pub fn router() -> Router {
 }
 
 /// Whether a path is part of the page, which contains no secrets and needs no token.
-pub fn is_open(path: &str) -> bool {
+pub(crate) fn is_open(path: &str) -> bool {
     path == "/" || path.starts_with("/page/")
 }
 
 /// Returns the page itself.
-pub fn index(headers: &HeaderMap) -> Response {
+pub(crate) fn index(headers: &HeaderMap) -> Response {
     file(INDEX, headers)
 }
 
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_page_is_embedded_with_its_type() {
-        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/asset"));
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/page/asset"));
         let mut there = BTreeSet::new();
         list(folder, folder, &mut there);
         let known: BTreeSet<String> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();

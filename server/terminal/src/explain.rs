@@ -6,10 +6,12 @@ mod args;
 mod case;
 mod forecast;
 mod paste;
+mod plan;
 mod report;
 mod row;
 mod run;
 mod verdict;
 
 pub use args::{Explain, Stage, Transport};
-pub use run::{Plan, run};
+pub use plan::Plan;
+pub use run::run;

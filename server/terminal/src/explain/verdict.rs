@@ -3,11 +3,12 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
-use everturn_console::{
+use serde_json::json;
+
+use crate::{
     printer::{Ink, Printer},
     wording,
 };
-use serde_json::json;
 
 /// Why there is nothing to explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
