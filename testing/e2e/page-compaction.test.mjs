@@ -177,6 +177,9 @@ test('a summary that fails or is stopped is reported once', async () => {
   await settled();
   assert.ok(!(await text()).includes(RUNNING));
   assert.equal(await page.locator('.compaction').count(), 0);
+  await page.reload();
+  await shows('Stopped.');
+  await page.getByRole('button', { name: 'Try again', exact: true }).waitFor();
 });
 
 test('before an overflow nothing is refused, and a failed summary is skipped', async () => {

@@ -1942,7 +1942,10 @@ export interface TurnMetrics {
   failedAttempts?: Array<FailedAttempt>;
   /** The final report, if the turn had to end with one. In a `HistoryWindow`, without the report itself. */
   finalReport?: FinalReport;
-  /** The `seq` of its first chunk. */
+  /**
+   * The `seq` of its first chunk. That of a turn without chunks is one more than `lastSeq`, and the turn is listed with the
+   * windows on both sides of it.
+   */
   firstSeq?: number;
   /** Time from its start to the first token shown, including waits, in milliseconds; absent if nothing was shown. */
   firstTokenMs?: number;

@@ -157,7 +157,8 @@ pub struct TurnMetrics {
     /// The model that answered last, as `provider/model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The `seq` of its first chunk.
+    /// The `seq` of its first chunk. That of a turn without chunks is one more than `lastSeq`, and the turn is listed with the
+    /// windows on both sides of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_seq: Option<u64>,
     /// The `seq` of its last chunk.

@@ -88,9 +88,11 @@ impl Orchestrator {
         };
         let mut turns = if chunks.is_empty() { Vec::new() } else { journal.metrics(id).await? };
         turns.retain(|turn| {
-            turn.first_seq
-                .zip(turn.last_seq)
-                .is_some_and(|(first, last)| first <= latest_seq && last >= first_seq)
+            turn.first_seq.zip(turn.last_seq).is_some_and(|(first, last)| {
+                // A turn without chunks lies between two: it belongs to the windows on both sides.
+                let margin = u64::from(last < first);
+                first <= latest_seq + margin && last + margin >= first_seq
+            })
         });
         // Available through separate queries.
         for turn in &mut turns {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use everturn_orchestrator::{
-    Error, Orchestrator, RetryTurn,
+    Error, Orchestrator, RetryTurn, Window,
     kernel::{Provider, Request, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
@@ -163,6 +163,28 @@ async fn a_try_that_said_nothing_leaves_the_mark_to_the_next() {
     // Nobody replaced it: it is part of the conversation, and the message that followed replaces nothing.
     assert_eq!(provider.last(), ["User Question", "Assistant Half", "User And now?"]);
     assert!(world.chunks().await.iter().all(|stored| stored.supersedes.is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_of_which_nothing_is_kept_is_listed_with_the_windows_on_both_sides() {
+    let world = World::new(Scripted::new([vec![fails()], vec![Cue::Hang], answer("Hello")]));
+    world.say("one").await.turn().await;
+    let failed = last_turn(&world).await.turn_id;
+    world.orchestrator.retry(&world.id, &failed).await.unwrap();
+    assert!(world.stop().await);
+    world.watch(None).await.until("turn-sealed").await;
+    let stopped = last_turn(&world).await;
+    assert_eq!((stopped.first_seq, stopped.last_seq), (Some(3), Some(2)));
+    let listed = async |window| world.orchestrator.history(&world.id, window).await.unwrap().turns.unwrap();
+    assert_eq!(listed(Window::default()).await.last(), Some(&stopped), "as the last turn");
+    world.say("two").await.turn().await;
+    let before = Window { before_seq: Some(3), ..Window::default() };
+    let after = Window { since_seq: Some(2), ..Window::default() };
+    for window in [before, after] {
+        assert!(listed(window).await.contains(&stopped), "{window:?}");
+    }
+    let far = Window { since_seq: Some(3), ..Window::default() };
+    assert!(!listed(far).await.contains(&stopped));
 }
 
 #[tokio::test(start_paused = true)]
