@@ -25,6 +25,7 @@ mod hint;
 mod input;
 mod jitter;
 mod ledger;
+mod limit;
 mod millis;
 mod op;
 mod phase;
@@ -50,13 +51,13 @@ pub use health::{Health, Mark, USUAL_MARK_MS};
 pub use input::{Input, ToolAnswer};
 pub use jitter::Jitter;
 pub use ledger::{Ledger, Seen};
+pub use limit::{Limits, Told, What};
 pub use millis::Millis;
 pub use op::Op;
 pub use phase::Outcome;
 pub use preset::{Cycling, Handover, Interactive, Walls};
 pub use provider::{
-    Arguments, FinishReason, Hold, Provider, ProviderInfo, Request, RequestQuota, Silence, StreamEvent,
-    ToolCall, ToolSpec,
+    Arguments, FinishReason, Hold, Provider, ProviderInfo, Request, Silence, StreamEvent, ToolCall, ToolSpec,
 };
 pub use report::{FINAL_REPORT, ReportRule};
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};

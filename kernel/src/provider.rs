@@ -5,7 +5,7 @@ use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 use everturn_wire::{Echo, Failure, Message, Parameters, TraceContext, Usage, Value};
 use futures_core::stream::BoxStream;
 
-use crate::{CheckedCall, Op, Summary};
+use crate::{CheckedCall, Limits, Op, Summary};
 
 /// A model API.
 ///
@@ -113,9 +113,9 @@ pub enum StreamEvent {
     /// The summary that the call was made for ([`crate::Turn::is_summarizing`]). Sent by hosts, not by adapters; ends
     /// the stream.
     Summary(Box<Summary>),
-    /// The rest of the provider's request quota, if its headers report one. Sent first, before an answer or a failure.
-    /// Turns ignore it; hosts use it to share limits between turns.
-    Quota(RequestQuota),
+    /// The rate limits that the response reports, if any. Sent first, before an answer or a failure. Turns ignore them;
+    /// hosts use them to share limits between turns.
+    Limits(Limits),
     /// So many bytes have arrived, and are kept, for events that follow later, such as the arguments of a tool call. Turns ignore
     /// it; hosts use it to bound memory.
     Collected(usize),
@@ -123,17 +123,6 @@ pub enum StreamEvent {
     Finished(FinishReason),
     /// The call failed, before or inside its stream.
     Failed(Failure),
-}
-
-/// The rest of a provider's request quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestQuota {
-    /// Number of requests in a whole window, if known.
-    pub limit: Option<u32>,
-    /// Number of requests left in this window.
-    pub remaining: u32,
-    /// When the next window begins, in milliseconds from now.
-    pub reset_ms: u64,
 }
 
 /// Why a call is put off, and for how long.

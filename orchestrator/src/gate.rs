@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_kernel::{Hold, Millis, RequestQuota};
+use everturn_kernel::{Hold, Millis};
 use everturn_wire::{Category, ConversationId, Failure, TurnId, Unreached};
 use tokio::sync::watch;
 
@@ -26,6 +26,7 @@ use crate::{
 pub(crate) use pass::Pass;
 use saved::Saved;
 use state::{Entered, Gate, State, Why};
+use window::RequestQuota;
 
 /// The name of the gates' document in the store.
 const NAME: &str = "gates";

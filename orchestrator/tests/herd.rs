@@ -10,7 +10,7 @@ use std::{
 
 use everturn_orchestrator::{
     MemoryJournal, MemoryState, Orchestrator, StartTurn, Window,
-    kernel::{FinishReason, Provider, Request, RequestQuota, StreamEvent},
+    kernel::{FinishReason, Limits, Provider, Request, StreamEvent, Told, What},
 };
 use everturn_sim::herd;
 use everturn_wire::{
@@ -287,14 +287,20 @@ impl Provider for Quota {
         let (asked, refused) = &mut minutes[minute];
         *asked += 1;
         let remaining = self.a_minute.saturating_sub(*asked);
-        let quota = StreamEvent::Quota(RequestQuota { limit: Some(self.a_minute), remaining, reset_ms });
+        let told = Told {
+            what: What::Requests,
+            limit: Some(self.a_minute.into()),
+            remaining: remaining.into(),
+            reset_ms,
+        };
+        let limits = StreamEvent::Limits(Limits(vec![told]));
         let answer = if *asked > self.a_minute {
             *refused += 1;
             let failure = Failure { hint_ms: Some(reset_ms), ..limited(None) };
-            vec![quota, StreamEvent::Failed(failure)]
+            vec![limits, StreamEvent::Failed(failure)]
         } else {
             let text = StreamEvent::Text("hello".to_owned());
-            vec![quota, text, StreamEvent::Finished(FinishReason::Stop)]
+            vec![limits, text, StreamEvent::Finished(FinishReason::Stop)]
         };
         stream::iter(answer).boxed()
     }

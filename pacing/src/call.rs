@@ -3,7 +3,7 @@
 use core::fmt;
 
 use everturn_kernel::Millis;
-use everturn_wire::TurnId;
+use everturn_wire::{TurnId, Usage};
 
 use crate::What;
 
@@ -37,6 +37,12 @@ pub struct Size {
     pub input: u64,
     /// What is answered.
     pub output: u64,
+}
+
+impl From<&Usage> for Size {
+    fn from(usage: &Usage) -> Self {
+        Self { input: usage.input_tokens, output: usage.output_tokens }
+    }
 }
 
 impl Size {

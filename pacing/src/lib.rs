@@ -26,7 +26,6 @@ mod call;
 mod ceiling;
 mod closed;
 mod learnt;
-mod limit;
 mod log;
 mod pacer;
 mod queue;
@@ -36,6 +35,7 @@ mod search;
 mod target;
 mod window;
 
+pub use everturn_kernel::{Limits, Told, What};
+
 pub use call::{Admission, Because, Call, Priority, Size, Ticket, Wait};
-pub use limit::{Limits, Told, What};
 pub use pacer::Pacer;

@@ -5,7 +5,7 @@ mod vendor;
 use std::{borrow::Cow, fmt, mem, sync::Arc};
 
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
-use everturn_kernel::{ProviderInfo, RequestQuota};
+use everturn_kernel::{Limits, ProviderInfo};
 use everturn_wire::{Failure, TraceContext, Value};
 use hyper::{
     HeaderMap, Uri,
@@ -19,6 +19,7 @@ use url::Url;
 use crate::{
     ConfigError, EndpointConfig, HttpClient, clock,
     http::{self, ConnectionError, Request, Response},
+    limit,
     secret::{Mask, Veil},
 };
 
@@ -68,9 +69,9 @@ impl Head {
         self.headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect()
     }
 
-    /// Whether the headers may contain a request quota.
-    fn names_limit(&self) -> bool {
-        self.headers.keys().any(|name| name.as_str().contains("ratelimit"))
+    /// Returns the limits that it reports; `None` if none.
+    pub(crate) fn limits(&self) -> Option<Limits> {
+        Some(limit::read(&self.headers, clock::now())).filter(|limits| !limits.0.is_empty())
     }
 }
 
@@ -165,16 +166,6 @@ impl Endpoint {
             request.headers_mut().extend(values.into_iter().filter_map(header));
         }
         Ok(request)
-    }
-
-    /// Returns the rest of the request quota according to the headers of a response.
-    pub(crate) fn quota(head: &Head) -> Option<RequestQuota> {
-        if !head.names_limit() {
-            return None;
-        }
-        let quota = everturn_diagnosis::RequestQuota::read(&borrowed(&head.pairs()), clock::now())?;
-        let everturn_diagnosis::RequestQuota { limit, remaining, reset_ms } = quota;
-        Some(RequestQuota { limit, remaining, reset_ms })
     }
 
     /// Returns the failure of a response that is not a stream.

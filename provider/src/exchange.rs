@@ -203,7 +203,7 @@ impl<R: Reader> Exchange<R> {
     fn take_head(&mut self, mut response: Response) -> Result<(), Failure> {
         let Phase::Asking(_, mut call) = mem::replace(&mut self.phase, Phase::Over) else { return Ok(()) };
         call.body.head = Head::of(&mut response);
-        self.facts.extend(Endpoint::quota(&call.body.head).map(StreamEvent::Quota));
+        self.facts.extend(call.body.head.limits().map(StreamEvent::Limits));
         if (200..300).contains(&response.status()) {
             let notice = call.watch.answered();
             self.phase = Phase::Reading(Box::new(response), call);

@@ -18,6 +18,7 @@ mod exchange;
 mod gemini;
 mod history;
 mod http;
+mod limit;
 mod parameter;
 mod responses;
 mod scripted;

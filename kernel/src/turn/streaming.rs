@@ -48,7 +48,7 @@ impl Turn {
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
             // Only hosts use it.
-            StreamEvent::Quota(_) | StreamEvent::Collected(_) => {}
+            StreamEvent::Limits(_) | StreamEvent::Collected(_) => {}
             StreamEvent::Held(hold) => self.on_held(now, *hold, schedule, fx),
             StreamEvent::NearlyFull => self.on_nearly_full(now, schedule, fx),
             StreamEvent::Summary(summary) => self.on_summary(now, *summary, schedule, fx),

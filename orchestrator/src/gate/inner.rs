@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use everturn_kernel::{Millis, RequestQuota};
+use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, Failure, TurnId};
 
 use super::{
     Inner, KNOWN_MS,
     slot::slot_ms,
     state::{Gate, Source, State, Why},
+    window::RequestQuota,
 };
 use crate::notice::Notice;
 

@@ -6,12 +6,12 @@ use std::{
     task::{Context, Poll},
 };
 
-use everturn_kernel::{Millis, RequestQuota, StreamEvent, Target};
+use everturn_kernel::{Millis, StreamEvent, Target};
 use everturn_wire::TurnId;
 use futures_core::Stream;
 use futures_util::StreamExt as _;
 
-use super::Gates;
+use super::{Gates, window::RequestQuota};
 use crate::{clock::Clock, health::SharedHealth, telemetry, timer::Timers};
 
 /// An admitted call.
@@ -83,9 +83,9 @@ impl<S: Stream<Item = StreamEvent> + Unpin> Stream for Watched<S> {
         let event = loop {
             let polled = self.events.poll_next_unpin(cx);
             let Poll::Ready(Some(event)) = polled else { return polled };
-            let StreamEvent::Quota(quota) = event else { break event };
+            let StreamEvent::Limits(limits) = event else { break event };
             if let Some(pass) = &mut self.pass {
-                pass.quota = Some(quota);
+                pass.quota = RequestQuota::of(&limits);
             }
         };
         // Silence says nothing about the outcome.

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use everturn_kernel::{Hold, Millis, RequestQuota};
+use everturn_kernel::{Hold, Millis};
 use everturn_wire::{ConversationId, Failure, TurnId};
 
-use super::{slot::slot_ms, window::Window};
+use super::{
+    slot::slot_ms,
+    window::{RequestQuota, Window},
+};
 
 /// How late after its wait a turn may ask before another takes its place, in milliseconds: the timer that wakes it also
 /// wakes others.

@@ -1,4 +1,3 @@
-use everturn_kernel::RequestQuota;
 use everturn_wire::Unreached;
 
 use std::sync::Arc;

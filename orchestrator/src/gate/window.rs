@@ -1,9 +1,26 @@
 //! A window of a provider's limit on requests: how many more turns may ask before it ends.
 
-use everturn_kernel::{Millis, RequestQuota};
+use everturn_kernel::{Limits, Millis, What};
 
 /// Assumed length of a window until an answer reports it, in milliseconds.
 const ASSUMED_MS: u64 = 60_000;
+
+/// What is left of a limit on requests by the headers of a response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestQuota {
+    pub(super) limit: Option<u32>,
+    pub(super) remaining: u32,
+    pub(super) reset_ms: u64,
+}
+
+impl RequestQuota {
+    pub(super) fn of(limits: &Limits) -> Option<Self> {
+        let told = limits.0.iter().find(|told| told.what == What::Requests)?;
+        let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+        let (limit, remaining) = (told.limit.map(count), count(told.remaining));
+        Some(Self { limit, remaining, reset_ms: told.reset_ms })
+    }
+}
 
 /// A window of a limit on requests.
 #[derive(Debug)]

@@ -82,39 +82,25 @@ fn until(epoch_ms: f64, now: u64) -> Option<u64> {
     wait(epoch_ms - now as f64)
 }
 
-/// Returns the server's clock, in epoch milliseconds.
-pub(crate) fn clock(headers: &[(&str, &str)]) -> Option<u64> {
-    header::clock(headers)
-}
-
-/// Returns the first non-empty value of a header.
-pub(crate) fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
-    header::get(headers, name)
-}
-
-/// Returns the first parameter with one of these names in `a=1; b=2, c=3`.
-pub(crate) fn parameter<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> {
-    header::parameter(text, names)
-}
-
 /// Parses a value of unknown format into milliseconds from now.
-pub(crate) fn value(text: &str, now: u64) -> Option<u64> {
-    wait(span(text, now)?)
+fn value(text: &str, now: u64) -> Option<u64> {
+    wait(from_now(text, now)?)
 }
 
-/// Parses seconds, a point in time as a number or a date, or `6m0s` into milliseconds from now.
-fn span(text: &str, now: u64) -> Option<f64> {
-    let from_now = |epoch_ms: f64| epoch_ms - now as f64;
+/// Parses a time as headers give it into milliseconds from `now` (epoch milliseconds): seconds, epoch seconds or
+/// milliseconds, a date of HTTP or RFC 3339, or `6m0s`. Negative if it has passed; `None` if it cannot be read.
+pub fn from_now(text: &str, now: u64) -> Option<f64> {
+    let since = |epoch_ms: f64| epoch_ms - now as f64;
     if let Some(number) = number(text) {
         return Some(match number {
-            _ if number >= EPOCH_MILLIS => from_now(number),
-            _ if number >= EPOCH_SECONDS => from_now(number * 1000.0),
+            _ if number >= EPOCH_MILLIS => since(number),
+            _ if number >= EPOCH_SECONDS => since(number * 1000.0),
             _ => number * 1000.0,
         });
     }
     let lower = text.to_ascii_lowercase();
     let date = || date::http(text).or_else(|| date::rfc3339(&lower).map(|(at, _)| at));
-    duration::whole(&lower).or_else(|| Some(from_now(date()?)))
+    duration::whole(&lower).or_else(|| Some(since(date()?)))
 }
 
 /// Parses the number at the start of a text.

@@ -22,7 +22,6 @@ mod named;
 mod pair;
 mod phrase;
 mod prose;
-mod quota;
 mod redaction;
 mod shape;
 mod status;
@@ -30,5 +29,5 @@ mod transport;
 
 pub use diagnose::{Explanation, diagnose, explain};
 pub use evidence::{Evidence, Stage, Transport};
-pub use quota::RequestQuota;
+pub use hint::from_now;
 pub use redaction::redact;

@@ -33,6 +33,6 @@ pub use input::{any_input, any_outside};
 pub use script::{any_attempt, any_calm_script, any_nap, any_script};
 pub use settings::{any_budget, any_delays, any_moment, any_settings, any_targets};
 pub use stream::{
-    any_call_id, any_check, any_echo, any_event, any_failure, any_finish_reason, any_hold, any_op,
-    any_progress, any_quota, any_review_answer, any_summary, any_tool_answer, any_tool_call, any_usage,
+    any_call_id, any_check, any_echo, any_event, any_failure, any_finish_reason, any_hold, any_limits,
+    any_op, any_progress, any_review_answer, any_summary, any_tool_answer, any_tool_call, any_usage,
 };

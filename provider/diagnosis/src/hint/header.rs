@@ -1,6 +1,6 @@
 //! Hints from headers.
 
-use super::{Hint, capped, date, number, span, value, wait};
+use super::{Hint, capped, date, from_now, number, value, wait};
 use crate::because::Because;
 
 /// Headers with a wait in milliseconds.
@@ -18,7 +18,7 @@ pub(super) fn asked<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a
         Some((wait(value, now)?, Because::Header { name, value, is_quoted: false }))
     };
     let millis = MILLIS.iter().find_map(|name| read(name, |value, _| capped(number(value)?)));
-    millis.or_else(|| read("retry-after", |value, now| capped(span(value, now)?)))
+    millis.or_else(|| read("retry-after", |value, now| capped(from_now(value, now)?)))
 }
 
 /// Returns the longest reset of the exhausted buckets, or of the buckets that do not report their state.

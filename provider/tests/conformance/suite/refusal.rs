@@ -1,6 +1,9 @@
 //! Responses that are not streams.
 
-use everturn_kernel::{RequestQuota, StreamEvent};
+use everturn_kernel::{
+    Limits, StreamEvent, Told,
+    What::{InputTokens, OutputTokens, Requests, Tokens},
+};
 use everturn_sim::{Gate, Loopback, Reply, fault};
 use everturn_wire::{Category, Failure};
 use serde_json::json;
@@ -40,20 +43,49 @@ pub(crate) async fn every_status<D: Dialect>() {
 }
 
 pub(crate) async fn what_is_left_of_a_limit_is_told_first<D: Dialect>() {
-    let limited = |reply: Reply| {
-        let reply =
-            reply.header("x-ratelimit-limit-requests", "60").header("x-ratelimit-remaining-requests", "7");
-        reply.header("x-ratelimit-reset-requests", "1m0s")
-    };
-    let sample = D::sample();
-    let replies = [limited(Reply::sse(&sample.parts)), limited(fault::overloaded())];
-    let server = Loopback::start(replies).await;
-    let provider = D::provider(Setup::at(&server.base_url()));
-    let quota = StreamEvent::Quota(RequestQuota { limit: Some(60), remaining: 7, reset_ms: 60_000 });
-    let answer = [vec![quota.clone()], sample.facts].concat();
-    assert_eq!(call(&provider).await, answer);
-    let (told, failure) = failed(call(&provider).await);
-    assert_eq!((told, failure.category), (vec![quota], Category::Overloaded));
+    let told = |what, limit, remaining, reset_ms| Told { what, limit: Some(limit), remaining, reset_ms };
+    let openai: &[_] = &[
+        ("x-ratelimit-limit-requests", "60"),
+        ("x-ratelimit-remaining-requests", "7"),
+        ("x-ratelimit-reset-requests", "1m0s"),
+        ("x-ratelimit-limit-tokens", "150000"),
+        ("x-ratelimit-remaining-tokens", "149984"),
+        ("x-ratelimit-reset-tokens", "6ms"),
+    ];
+    let anthropic: &[_] = &[
+        ("date", "Tue, 01 Sep 2026 00:00:00 GMT"),
+        ("anthropic-ratelimit-input-tokens-limit", "80000"),
+        ("anthropic-ratelimit-input-tokens-remaining", "1000"),
+        ("anthropic-ratelimit-input-tokens-reset", "2026-09-01T00:00:59Z"),
+        ("anthropic-ratelimit-output-tokens-limit", "16000"),
+        ("anthropic-ratelimit-output-tokens-remaining", "16000"),
+        ("anthropic-ratelimit-output-tokens-reset", "2026-08-31T23:59:59Z"),
+    ];
+    let groq: &[_] = &[
+        ("x-ratelimit-limit-requests", "14400"),
+        ("x-ratelimit-remaining-requests", "14370"),
+        ("x-ratelimit-reset-requests", "2m59.56s"),
+        ("x-ratelimit-limit-tokens", "18000"),
+        ("x-ratelimit-remaining-tokens", "0"),
+        ("x-ratelimit-reset-tokens", "7.66s"),
+    ];
+    for (headers, limits) in [
+        (openai, vec![told(Requests, 60, 7, 60_000), told(Tokens, 150_000, 149_984, 6)]),
+        (anthropic, vec![told(InputTokens, 80_000, 1_000, 59_000), told(OutputTokens, 16_000, 16_000, 0)]),
+        (groq, vec![told(Requests, 14_400, 14_370, 179_560), told(Tokens, 18_000, 0, 7_660)]),
+    ] {
+        let limited =
+            |reply| headers.iter().fold(reply, |reply: Reply, (name, value)| reply.header(name, value));
+        let sample = D::sample();
+        let replies = [limited(Reply::sse(&sample.parts)), limited(fault::overloaded())];
+        let server = Loopback::start(replies).await;
+        let provider = D::provider(Setup::at(&server.base_url()));
+        let limits = StreamEvent::Limits(Limits(limits));
+        let answer = [vec![limits.clone()], sample.facts].concat();
+        assert_eq!(call(&provider).await, answer);
+        let (told, failure) = failed(call(&provider).await);
+        assert_eq!((told, failure.category), (vec![limits], Category::Overloaded));
+    }
 }
 
 pub(crate) async fn a_body_is_read_within_bounds<D: Dialect>() {

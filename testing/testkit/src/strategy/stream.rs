@@ -1,11 +1,11 @@
 //! Events of providers and answers of tools.
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Check, CheckedCall, FINAL_REPORT, FinishReason, Hold, Op, RequestQuota,
-    ReviewAnswer, Silence, StreamEvent, Summary, ToolAnswer, ToolCall,
+    Approval, Arguments, Assessment, Check, CheckedCall, FINAL_REPORT, FinishReason, Hold, Limits, Op,
+    ReviewAnswer, Silence, StreamEvent, Summary, Told, ToolAnswer, ToolCall, What,
 };
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
-use proptest::{option, prelude::*};
+use proptest::{collection, option, prelude::*, sample};
 
 /// A diagnosed failure of any category. Most are retryable. About half have a hint, usually of up to 90 s, occasionally
 /// an extremely long one.
@@ -56,10 +56,12 @@ pub fn any_hold() -> impl Strategy<Value = Hold> {
         .prop_map(|(failure, wait_ms, shared, in_budget)| Hold { failure, wait_ms, shared, in_budget })
 }
 
-/// The rest of a request quota, with sensible or arbitrary numbers.
-pub fn any_quota() -> impl Strategy<Value = RequestQuota> {
-    let numbers = (option::of(any::<u32>()), any::<u32>(), any::<u64>());
-    numbers.prop_map(|(limit, remaining, reset_ms)| RequestQuota { limit, remaining, reset_ms })
+/// Up to three limits, with arbitrary numbers.
+pub fn any_limits() -> impl Strategy<Value = Limits> {
+    let kinds = vec![What::Requests, What::Tokens, What::InputTokens, What::OutputTokens];
+    let numbers = (option::of(any::<u64>()), any::<u64>(), any::<u64>());
+    let told = |(what, (limit, remaining, reset_ms))| Told { what, limit, remaining, reset_ms };
+    collection::vec((sample::select(kinds), numbers).prop_map(told), 0..4).prop_map(Limits)
 }
 
 /// Any event of a provider's stream except its end. Texts may be empty, and calls may share ids.
@@ -73,7 +75,7 @@ pub fn any_progress() -> impl Strategy<Value = StreamEvent> {
             .prop_map(|(call, check)| StreamEvent::Checked(Box::new(CheckedCall { call, checked: check.into() }))),
         1 => any_usage().prop_map(StreamEvent::Usage),
         1 => any_silence().prop_map(StreamEvent::Silent),
-        1 => any_quota().prop_map(StreamEvent::Quota),
+        1 => any_limits().prop_map(StreamEvent::Limits),
     ]
     .boxed()
 }

@@ -1,8 +1,8 @@
-//! Limits as providers report them.
+//! Rate limits as providers report them.
 
 use alloc::vec::Vec;
 
-/// The limits that the headers of a response report; empty if none.
+/// The limits that the headers of a response report, each kind at most once; empty if none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits(pub Vec<Told>);
 
@@ -26,8 +26,8 @@ pub struct Told {
     pub what: What,
     /// How much a whole window allows, if reported.
     pub limit: Option<u64>,
-    /// How much is left.
+    /// How much is left. At most `limit`.
     pub remaining: u64,
-    /// When the window is whole again, in milliseconds from the response.
+    /// When the window is whole again, in milliseconds from the response; 0 = it is.
     pub reset_ms: u64,
 }
