@@ -24,8 +24,8 @@ for (const address of ['nowhere', 'not%20an%20id', '..']) {
 test('nothing is sent before the conversation in the address is known to exist', async () => {
   on.server.beforeAnswer = async (path) => path.startsWith('/conversations/') && new Promise(() => {});
   await on.open('/#/c/nowhere');
+  await on.until(() => document.querySelector('#connection').textContent === '');
   await send(on.page, 'Hello');
-  await on.page.locator('.toast').waitFor();
   assert.deepEqual(on.commands('chat.send'), []);
   assert.equal(await on.page.locator('#prompt').inputValue(), 'Hello');
 });
@@ -114,4 +114,17 @@ test('code is copied also where the page is served over http in a local network'
   } finally {
     await browser.close();
   }
+});
+
+test('a message written before the page is connected is sent as soon as it is', async () => {
+  let open;
+  on.server.opensSockets = new Promise((resolve) => (open = resolve));
+  await on.open();
+  await send(on.page, 'Too early?');
+  assert.equal(await on.page.locator('.toast').count(), 0);
+  assert.equal(await on.page.locator('#prompt').inputValue(), 'Too early?');
+  await on.begins(open);
+  assert.deepEqual(await on.bubbles(), ['Too early?']);
+  assert.equal(await on.page.locator('#prompt').inputValue(), '');
+  assert.equal(on.commands('chat.send').length, 1);
 });

@@ -75,6 +75,7 @@ let open = null; // the conversation that is shown
 const models = new Map(); // by conversation: the model that was chosen for it here
 let modelOf = null; // the conversation of which the model is shown
 let wasTried = false; // to connect the socket
+let isDue = false; // whether the message in the field is sent as soon as that is possible
 
 /** `#/c/<id>` is a conversation; anything else is a new one. */
 function route() {
@@ -86,6 +87,7 @@ function route() {
     dismiss('message');
   }
   open = new Conversation({ id, socket, dock, onChange: render, model: () => composer.model });
+  isDue = false;
   composer.text = draftOf(id);
   composer.images.all = [];
   transcript.clear();
@@ -110,6 +112,7 @@ function render() {
   if (byId('title').textContent !== title) byId('title').textContent = title;
   showModel();
   tellTitle();
+  sendDue();
 }
 
 /** The model of the conversation's last turn is preselected, unless another was chosen. */
@@ -140,6 +143,8 @@ function submit(text, images = []) {
     toast('Images can be sent when this answer has ended.', 'message');
     return false;
   }
+  isDue = !wasTried || (socket.isOpen && open.isLoading); // the page has just been opened
+  if (isDue) return false;
   const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model, images);
   if (taken) dismiss('message');
   else if (!open.isGone) toast('Not connected. Your message was not sent.', 'connection');
@@ -216,10 +221,19 @@ function connected() {
   nodes.load();
   allowed.load();
   if (!composer.model) composer.loadModels().catch(() => {});
+  sendDue();
+}
+
+function sendDue() {
+  if (!isDue || !socket.isOpen || open.isLoading) return;
+  isDue = false;
+  composer.submit();
 }
 
 function disconnected() {
   wasTried = true;
+  if (isDue) toast('Not connected. Your message was not sent.', 'connection');
+  isDue = false;
   open.disconnected();
   document.body.classList.add('offline');
   dock.isOffline = true;

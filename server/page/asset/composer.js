@@ -85,6 +85,11 @@ export class Composer {
     picker.value = model;
   }
 
+  /** Sends the message in the field. */
+  submit() {
+    byId('composer').requestSubmit();
+  }
+
   /** `byHand`: whether the user chose it. */
   focus(byHand = false) {
     if (byHand || hasKeyboard()) field.focus({ preventScroll: true });

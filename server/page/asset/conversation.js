@@ -84,6 +84,11 @@ export class Conversation {
     return this.id === undefined && !this.#timeline.turnId && !this.#outgoing.isPending;
   }
 
+  /** Whether it is not known yet if there is such a conversation. */
+  get isLoading() {
+    return this.#load !== null && !this.#isKnown;
+  }
+
   /** The id of the turn that was streamed last. */
   get turnId() {
     return this.#timeline.turnId;

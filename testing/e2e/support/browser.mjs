@@ -18,7 +18,6 @@ export const launch = (more = []) =>
 /** A new page in its own profile. `page.wrongs` lists console errors, exceptions and failed requests. */
 export async function openPage(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1100, height: 760 }, ...options });
-  await context.addInitScript(tellConnection);
   const page = await context.newPage();
   page.setDefaultTimeout(30_000); // a busy disk may hold up a save for seconds
   page.wrongs = [];
@@ -30,16 +29,6 @@ export async function openPage(browser, url, options = {}) {
   });
   await page.goto(url);
   return page;
-}
-
-/** In the page: sets `window.hasConnected` once its socket is open, as messages are not sent before. */
-function tellConnection() {
-  window.WebSocket = class extends WebSocket {
-    constructor(...how) {
-      super(...how);
-      this.addEventListener('open', () => (window.hasConnected = true));
-    }
-  };
 }
 
 /** Writes a message and sends it. */

@@ -17,6 +17,8 @@ const POLICY =
 export class ScriptedServer {
   /** Called with each new turn: `(turn) => {}`. The default leaves the turn to the test. */
   onTurn = () => {};
+  /** No WebSocket is accepted before this. */
+  opensSockets = Promise.resolve();
   /** Called with each command of a client. */
   onCommand = () => {};
   models = ['demo/flaky', 'demo/other'];
@@ -109,7 +111,8 @@ export class ScriptedServer {
     reply(200, conversation.window(number('sinceSeq', 0), number('beforeSeq', Infinity), number('limit', Infinity)));
   }
 
-  #upgrade(request, socket) {
+  async #upgrade(request, socket) {
+    await this.opensSockets;
     const offered = (request.headers['sec-websocket-protocol'] ?? '').split(/,\s*/);
     const expected = this.token && `bearer.${Buffer.from(this.token).toString('base64url')}`;
     if (expected && !offered.includes(expected)) return socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n');

@@ -32,8 +32,6 @@ export function served(config, models, { isKept = false } = {}) {
     await start();
     on.page = await openPage(on.browser, on.server.url);
     await on.page.waitForFunction((wanted) => document.querySelectorAll('#model option').length === wanted, models);
-    // The models may be there before the socket is open.
-    await on.page.waitForFunction(() => window.hasConnected);
   });
   afterEach(async () => {
     await on.page?.context().close();
