@@ -100,6 +100,9 @@ pub enum StreamEvent {
     CallHere(String),
     /// A tool call with a check or a decision. Sent by hosts, not by adapters.
     Checked(Box<CheckedCall>),
+    /// Content began that the turn does not see: its host passes the answer on as it came. The turn keeps nothing of it.
+    /// Sent by hosts, not by adapters.
+    Opaque,
     /// Token counts of this call. The last ones apply.
     Usage(Usage),
     /// No part of the answer has arrived for a while. Not content: subscribers are told, and nothing else changes.

@@ -8,8 +8,8 @@ use everturn_kernel::{Provider, Schedule, Settings};
 use everturn_wire::{RequiredReport, RetrySettings};
 
 use crate::{
-    Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy, Reviewer,
-    StateStore, SystemClock, Tool, ToolSource,
+    Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy,
+    RelayProvider, Reviewer, StateStore, SystemClock, Tool, ToolSource,
     compaction::Compactions,
     gate::Gates,
     health::SharedHealth,
@@ -130,6 +130,14 @@ impl Builder {
         let is_known = self.models.models.iter().any(|model| model.id == of);
         let sibling_of = is_known.then(|| of.to_owned());
         self.models.models.push(Arc::new(Model::new(credential, name, provider, sibling_of)));
+        self
+    }
+
+    /// Adds a provider that calls are passed through to ([`Orchestrator::pass_through`]). For models of its list, add
+    /// [`Self::model`] with its name as the credential, so that both share limits and routes.
+    #[must_use]
+    pub fn relay(mut self, provider: RelayProvider) -> Self {
+        self.models.relays.push(provider);
         self
     }
 

@@ -146,7 +146,7 @@ where
             Some(StreamEvent::Text(text) | StreamEvent::Reasoning(text)) => {
                 call.has_content |= !text.is_empty();
             }
-            Some(StreamEvent::ToolCall(_)) => call.has_content = true,
+            Some(StreamEvent::ToolCall(_) | StreamEvent::Opaque) => call.has_content = true,
             Some(StreamEvent::Finished(_)) | None if !call.is_over => {
                 call.is_over = true;
                 let failure =

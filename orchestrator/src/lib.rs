@@ -33,6 +33,7 @@ mod orchestrator;
 mod panic;
 mod permission;
 mod registry;
+mod relay;
 mod report;
 mod retry_settings;
 mod reviewer;
@@ -48,6 +49,7 @@ mod timer;
 mod tool;
 mod toolbox;
 mod turn_log;
+mod upstream;
 
 pub use builder::Builder;
 pub use clock::{Clock, SystemClock};
@@ -66,6 +68,9 @@ pub use journal::{
 pub use memory::MemoryLimits;
 pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};
 pub use orchestrator::{Export, MAX_MESSAGE, Orchestrator, RetryTurn, SearchCursor, StartTurn, Started};
+pub use relay::{
+    AskedModel, CallPhase, CallState, Listener, ModelPlace, NoAnswer, RelayCall, RelayError, Said,
+};
 pub use report::check as check_report;
 pub use reviewer::{ReviewRequest, Reviewer, Switches};
 pub use schedule::{Exponential, Patient};
@@ -73,6 +78,7 @@ pub use state::{MemoryState, StateStore, delete_documents};
 pub use status::StatusChange;
 pub use subscription::Subscription;
 pub use tool::{Invocation, Output, Policy, SourceState, Tool, ToolSource};
+pub use upstream::{Dialect, Outgoing, Passed, RelayProvider, Upstream};
 
 pub use everturn_kernel as kernel;
 pub use everturn_kernel::{Cycling, Handover, Interactive, Moment, Wait};

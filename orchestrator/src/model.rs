@@ -8,6 +8,7 @@ use everturn_wire::{Category, Failure, Parameters};
 use crate::{
     Error,
     route::{self, Route},
+    upstream::RelayProvider,
 };
 
 /// Maximum number of characters shown of an unknown name.
@@ -82,6 +83,8 @@ pub(crate) struct Models {
     pub(crate) routes: Vec<Arc<Route>>,
     /// The id of the default. `None` = the first model.
     pub(crate) default: Option<String>,
+    /// The providers that calls are passed through to.
+    pub(crate) relays: Vec<RelayProvider>,
 }
 
 impl Models {

@@ -13,6 +13,11 @@ pub(crate) fn ephemeral() -> ConversationId {
     ConversationId::from(format!("{}{}", ConversationId::EPHEMERAL, Uuid::now_v7().simple()))
 }
 
+/// Returns a unique id for a call that is passed through; later ones sort later.
+pub(crate) fn call() -> ConversationId {
+    ConversationId::from(format!("call-{}", Uuid::now_v7().simple()))
+}
+
 /// Returns a unique turn id; later ones sort later.
 pub(crate) fn turn() -> TurnId {
     TurnId::from(Uuid::now_v7().simple().to_string())

@@ -13,6 +13,7 @@ mod key_claim;
 mod list;
 mod lost_reply;
 mod query;
+mod relay;
 mod request_key;
 mod resume;
 mod retry_settings;
@@ -30,7 +31,7 @@ use tokio::sync::broadcast;
 
 use crate::{
     Clock, Cursor, Journal, cluster::Peers, conversation::Home, memory::Memory, observer::Observers,
-    registry::Registry, retry_settings::RetryScopes, session::Ports, shutdown::Shutdown,
+    registry::Registry, relay::Calls, retry_settings::RetryScopes, session::Ports, shutdown::Shutdown,
     status::StatusChange, timer::Timers,
 };
 pub use again::RetryTurn;
@@ -44,6 +45,7 @@ use waker::Waker;
 pub struct Orchestrator {
     registry: Arc<Registry>,
     ports: Arc<Ports>,
+    calls: Arc<Calls>,
     /// Runs the reviewers' conversations.
     hidden: Option<Arc<Self>>,
 }
@@ -203,8 +205,9 @@ impl Orchestrator {
         let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
         let home = Home { shelf: Arc::default(), timers, shutdown, observers, peers, memory };
         let registry = Arc::new(Registry::new(journal, clock, retry, home));
-        waker.set(&registry, &ports);
-        Self { registry, ports, hidden: None }
+        let calls = Arc::default();
+        waker.set(&registry, &ports, &calls);
+        Self { registry, ports, calls, hidden: None }
     }
 
     pub(crate) fn with_hidden(self, hidden: Option<Self>) -> Self {

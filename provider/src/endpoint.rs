@@ -4,17 +4,18 @@ mod vendor;
 
 use std::{borrow::Cow, fmt, mem, sync::Arc};
 
+use bytes::Bytes;
 use everturn_diagnosis::{Evidence, Stage, Transport, diagnose};
 use everturn_kernel::{Limits, ProviderInfo};
 use everturn_wire::{Failure, TraceContext, Value};
 use hyper::{
-    HeaderMap, Uri,
+    HeaderMap, Method, Uri,
     header::{
         ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
         USER_AGENT,
     },
 };
-use url::Url;
+use url::{Position, Url};
 
 use crate::{
     ConfigError, EndpointConfig, HttpClient, clock,
@@ -83,6 +84,8 @@ pub(crate) struct Endpoint {
     client: HttpClient,
     base: Url,
     headers: HeaderMap,
+    /// The headers that are configured, among them the credential.
+    owned: HeaderMap,
     veil: Veil,
 }
 
@@ -104,27 +107,29 @@ impl Endpoint {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(USER_AGENT, HeaderValue::from_static(http::USER_AGENT));
-        if let Some(value) = client.proxy_authorization(&uri) {
-            headers.insert(PROXY_AUTHORIZATION, value);
-        }
         for &(name, value) in fixed {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let mut owned = HeaderMap::new();
+        if let Some(value) = client.proxy_authorization(&uri) {
+            owned.insert(PROXY_AUTHORIZATION, value);
         }
         if let Some(key) = &config.api_key {
             let (name, value) = match way {
                 Credential::Bearer => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
                 Credential::Header(name) => (HeaderName::from_static(name), key.reveal().to_owned()),
             };
-            headers.insert(name, sensitive(&value).ok_or(ConfigError::ApiKey)?);
+            owned.insert(name, sensitive(&value).ok_or(ConfigError::ApiKey)?);
         }
         for (name, value) in &config.headers {
             let wrong = |part| ConfigError::Header { name: name.clone(), part };
             let header = HeaderName::try_from(name).map_err(|_| wrong("name"))?;
-            headers.insert(header, sensitive(value.reveal()).ok_or_else(|| wrong("value"))?);
+            owned.insert(header, sensitive(value.reveal()).ok_or_else(|| wrong("value"))?);
         }
+        replace(&mut headers, &owned);
         let mut veil = Veil::default();
         hide(config, &base, &mut veil);
-        Ok(Self { client, base, headers, veil })
+        Ok(Self { client, base, headers, owned, veil })
     }
 
     /// Adds a field to the query of every request.
@@ -165,6 +170,29 @@ impl Endpoint {
             let header = |(name, value): (_, Option<&str>)| Some((name, HeaderValue::from_str(value?).ok()?));
             request.headers_mut().extend(values.into_iter().filter_map(header));
         }
+        Ok(request)
+    }
+
+    /// Builds a request that a caller made: its path below the base URL, its query and headers as they came. Only the
+    /// configured headers replace the caller's.
+    pub(crate) fn passed_on(
+        &self,
+        method: Method,
+        path: &str,
+        query: Option<&str>,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Request {
+        let base = self.base[..Position::AfterPath].trim_end_matches('/');
+        let mut fields = [self.base.query(), query].into_iter().flatten().filter(|query| !query.is_empty());
+        let mut uri = format!("{base}/{path}");
+        for (separator, query) in ['?', '&'].into_iter().zip(&mut fields) {
+            uri.push(separator);
+            uri.push_str(query);
+        }
+        replace(&mut headers, &self.owned);
+        let mut request = hyper::Request::builder().method(method).uri(uri).body(body.into())?;
+        *request.headers_mut() = headers;
         Ok(request)
     }
 
@@ -238,6 +266,12 @@ fn base(text: &str) -> Result<Url, ConfigError> {
         return wrong("it contains a user name or password, which belong in the API key or a header");
     }
     Ok(url)
+}
+
+fn replace(headers: &mut HeaderMap, by: &HeaderMap) {
+    for (name, value) in by {
+        headers.insert(name, value.clone());
+    }
 }
 
 fn sensitive(value: &str) -> Option<HeaderValue> {

@@ -378,7 +378,7 @@ impl<R: Reader> Body<R> {
 }
 
 /// Whether a text is JSON labelled as an error.
-fn is_error(text: &str) -> bool {
+pub(crate) fn is_error(text: &str) -> bool {
     let names_one = |value: &Value| value.get("error").is_some_and(|error| !error.is_null());
     match serde_json::from_str(text) {
         Ok(Value::Array(items)) => items.iter().any(names_one),

@@ -12,6 +12,7 @@ use crate::{
     config::{Api, Compaction, Config, Provider, Route},
     dice::Dice,
     mcp::McpServers,
+    relay,
     storage::Storage,
 };
 
@@ -111,7 +112,9 @@ pub(crate) fn journal(path: &Path) -> Result<Arc<SqliteJournal>> {
 }
 
 fn add(builder: Builder, provider: &Provider) -> Result<Builder> {
-    let first = model_api(provider, &provider.api)?;
+    let http = HttpClient::new(provider.http)?;
+    let builder = builder.relay(relay::provider(provider, &http)?);
+    let first = model_api(&http, &provider.api)?;
     let models = || provider.models.iter();
     let mut builder =
         models().fold(builder, |builder, model| builder.model(&provider.name, model, first.clone()));
@@ -119,7 +122,7 @@ fn add(builder: Builder, provider: &Provider) -> Result<Builder> {
         builder = builder.context_window(format!("{}/{model}", provider.name), *tokens);
     }
     for (credential, api) in &provider.credentials {
-        let api = model_api(provider, api)?;
+        let api = model_api(&http, api)?;
         for model in models() {
             builder = builder.credential(&format!("{}/{model}", provider.name), credential, api.clone());
         }
@@ -127,8 +130,8 @@ fn add(builder: Builder, provider: &Provider) -> Result<Builder> {
     Ok(builder)
 }
 
-fn model_api(provider: &Provider, api: &Api) -> Result<Arc<dyn ModelApi>> {
-    let http = HttpClient::new(provider.http)?;
+fn model_api(http: &HttpClient, api: &Api) -> Result<Arc<dyn ModelApi>> {
+    let http = http.clone();
     Ok(match api {
         Api::OpenAiChat(chat) => Arc::new(ChatCompletions::new(http, chat.clone())?),
         Api::OpenAiResponses(responses) => Arc::new(Responses::new(http, responses.clone())?),

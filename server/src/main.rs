@@ -17,6 +17,7 @@ mod page;
 mod permission;
 mod policy;
 mod private;
+mod relay;
 mod retention;
 mod router;
 mod serve;

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{
     CallLimits, Metrics, ag_ui, ai_sdk,
     call::{chat, control, document, export, query, retry_settings},
-    openai,
+    openai, pass,
     refusal::Refusal,
     response_headers,
 };
@@ -88,6 +88,7 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
         .route("/schema.json", get(document::schema))
         .route("/metrics", get(document::metrics))
         .merge(openai::routes())
+        .merge(pass::routes())
         .merge(ai_sdk::routes())
         .merge(ag_ui::routes())
         .merge(more)

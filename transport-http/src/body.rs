@@ -151,7 +151,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Api> for MaybeJson<T> {
 }
 
 /// Reads the whole body, if it arrives in time and there is space for it.
-async fn whole(body: Body, api: &Api) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+pub(crate) async fn whole(body: Body, api: &Api) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
     let limits = &api.limits;
     let too_long = || {
         Refusal::new(

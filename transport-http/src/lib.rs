@@ -4,7 +4,7 @@
 //! pace. A client that disconnects never affects a turn. [`Guard`] applies the access rules to this router and to
 //! whatever else the server adds. [`serve`] accepts connections, and closes idle ones.
 //!
-//! It also implements OpenAI's Chat Completions API below `/v1`, the protocol of the AI SDK's `useChat` below
+//! A vendor's own paths pass calls through to a provider, unchanged. It also implements OpenAI's Chat Completions API below `/v1`, the protocol of the AI SDK's `useChat` below
 //! `/api/chat` (also over a WebSocket, with [`router_with_sockets`]), AG-UI at `/ag-ui`, and the routes of CopilotKit's
 //! runtime below `/copilotkit`.
 //!
@@ -24,6 +24,7 @@ mod guard;
 mod limits;
 mod metrics;
 mod openai;
+mod pass;
 mod path;
 mod query;
 mod refusal;

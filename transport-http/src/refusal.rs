@@ -6,10 +6,10 @@ use axum::{
     http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE},
     response::{IntoResponse, Response},
 };
-use everturn_orchestrator::{Error, Fault};
+use everturn_orchestrator::{Dialect, Error, Fault};
 use everturn_wire::ErrorBody;
 
-use crate::{ag_ui, ai_sdk, chat_client, openai};
+use crate::{ag_ui, ai_sdk, chat_client, openai, pass};
 
 /// Maximum length of an explanation, in bytes. It may contain a client's text of megabytes.
 const MAX_EXPLANATION: usize = 1024;
@@ -74,7 +74,9 @@ impl Refusal {
 
     /// Returns the response in the format expected at this path.
     pub(crate) fn at(self, path: &str) -> Response {
-        if openai::is_path(path) {
+        if pass::is_messages(path) {
+            pass::refused(Dialect::Messages, self)
+        } else if openai::is_path(path) {
             openai::refused(self)
         } else if ai_sdk::is_path(path) || ag_ui::is_path(path) {
             chat_client::Plain::from(self).into_response()

@@ -8,6 +8,8 @@ use axum::{
     response::Response,
 };
 
+use crate::pass::PassedThrough;
+
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// The headers. The resource policy does not apply to requests with CORS, so pages of allowed origins can still read
@@ -18,8 +20,11 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
-/// Adds the headers that a response lacks.
+/// Adds the headers that a response lacks, unless it is a provider's own.
 pub(crate) async fn complete(mut response: Response) -> Response {
+    if response.extensions().get::<PassedThrough>().is_some() {
+        return response;
+    }
     for (name, value) in HEADERS {
         response.headers_mut().entry(name).or_insert(value);
     }

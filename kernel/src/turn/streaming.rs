@@ -38,6 +38,10 @@ impl Turn {
                 streaming.on_reasoning(now, delta, &self.settings.targets, fx);
                 self.note_first_token();
             }
+            StreamEvent::Opaque => {
+                streaming.saw_content(now, &self.settings.targets, fx);
+                self.note_first_token();
+            }
             StreamEvent::Echo(echo) => streaming.on_echo(echo),
             StreamEvent::CallHere(id) => streaming.on_place(id),
             StreamEvent::ToolCall(call) => self.on_tool_call(now, call, Checked::default(), fx),
@@ -240,9 +244,9 @@ impl Streaming {
         self.places.iter().map(|(_, place)| *place).chain(of_calls).any(|place| place == here)
     }
 
-    /// Whether the answer is empty. An echo is not content.
+    /// Whether the answer is empty. An echo is not content; what only the host can read is.
     fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.pieces.iter().all(|piece| piece.words().is_empty())
+        self.first_token_at.is_none()
     }
 
     /// Records the first token. After retries, announces their end and which target answered.
@@ -297,6 +301,7 @@ fn is_answer(event: &StreamEvent) -> bool {
         event,
         StreamEvent::Text(_)
             | StreamEvent::Reasoning(_)
+            | StreamEvent::Opaque
             | StreamEvent::Echo(_)
             | StreamEvent::CallHere(_)
             | StreamEvent::ToolCall(_)

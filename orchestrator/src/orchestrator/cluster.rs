@@ -38,7 +38,12 @@ struct Parts(Weak<Registry>, Weak<Ports>);
 
 impl Parts {
     fn get(&self) -> Option<Orchestrator> {
-        Some(Orchestrator { registry: self.0.upgrade()?, ports: self.1.upgrade()?, hidden: None })
+        Some(Orchestrator {
+            registry: self.0.upgrade()?,
+            ports: self.1.upgrade()?,
+            calls: Arc::default(),
+            hidden: None,
+        })
     }
 }
 

@@ -49,6 +49,7 @@ impl Orchestrator {
 
     /// Makes every running turn save itself and check whether to stop.
     fn checkpoint(&self) {
+        self.calls.checkpoint();
         for conversation in self.registry.all() {
             // Errors are ignored: without a turn there is nothing to save, and a turn with a full inbox checks anyway.
             let _ = conversation.send(Control::from(Input::Checkpoint), false);

@@ -11,30 +11,34 @@ use crate::{
     Error,
     conversation::Control,
     registry::{Adopted, Registry},
+    relay::Calls,
     session::{self, Ports},
     timer::{Wakes, Woken},
 };
 
 /// Finds conversations for the timer and resumes their turns, as long as the orchestrator exists.
 #[derive(Clone, Default)]
-pub(super) struct Waker(Arc<OnceLock<(Weak<Registry>, Weak<Ports>)>>);
+pub(super) struct Waker(Arc<OnceLock<(Weak<Registry>, Weak<Ports>, Weak<Calls>)>>);
 
 impl Waker {
     /// Sets the orchestrator's parts. Call it once, before the first wake-up.
-    pub(super) fn set(&self, registry: &Arc<Registry>, ports: &Arc<Ports>) {
-        let _ = self.0.set((Arc::downgrade(registry), Arc::downgrade(ports)));
+    pub(super) fn set(&self, registry: &Arc<Registry>, ports: &Arc<Ports>, calls: &Arc<Calls>) {
+        let _ = self.0.set((Arc::downgrade(registry), Arc::downgrade(ports), Arc::downgrade(calls)));
     }
 
-    fn get(&self) -> Option<(Arc<Registry>, Arc<Ports>)> {
-        let (registry, ports) = self.0.get()?;
-        Some((registry.upgrade()?, ports.upgrade()?))
+    fn get(&self) -> Option<(Arc<Registry>, Arc<Ports>, Arc<Calls>)> {
+        let (registry, ports, calls) = self.0.get()?;
+        Some((registry.upgrade()?, ports.upgrade()?, calls.upgrade()?))
     }
 }
 
 #[async_trait]
 impl Wakes for Waker {
     async fn wake(&self, id: &ConversationId) -> Woken {
-        let Some((registry, ports)) = self.get() else { return Woken::Done };
+        let Some((registry, ports, calls)) = self.get() else { return Woken::Done };
+        if calls.release(&ports, id) {
+            return Woken::Done;
+        }
         let found = match registry.get(id).await {
             Ok(conversation) => match (conversation.elsewhere(), &ports.peers) {
                 // Its owner wakes it.

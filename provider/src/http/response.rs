@@ -107,6 +107,22 @@ impl Response {
         body
     }
 
+    /// Reads the pieces that arrive in time, until they exceed `most` bytes. What is missing is lost to the caller as well.
+    pub(crate) async fn rest(&mut self, most: usize) -> Vec<Bytes> {
+        let (mut pieces, limit) = (Vec::new(), self.idle.min(EXPLANATION));
+        let mut held = 0;
+        let read = async {
+            while held < most
+                && let Ok(Some(piece)) = self.chunk().await
+            {
+                held += piece.len();
+                pieces.push(piece);
+            }
+        };
+        let _ = timeout(limit, read).await;
+        pieces
+    }
+
     /// Releases a body that is no longer needed. Waits briefly for its end so that the connection can be reused. If the
     /// peer keeps sending or holds the end back, the connection is closed.
     pub(crate) fn release(mut self) {

@@ -31,6 +31,7 @@ mod manual;
 mod markdown;
 mod orphan;
 mod page;
+mod pass;
 mod permission;
 mod pipe;
 #[cfg(all(target_os = "linux", feature = "postgres"))]

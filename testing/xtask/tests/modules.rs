@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 41] = [
+const ALLOWED: [(&str, &[&str]); 43] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
@@ -53,7 +53,9 @@ const ALLOWED: [(&str, &[&str]); 41] = [
     ("route", &["journal"]),
     // The effective settings and their storage; not who follows them.
     ("retry_settings", &["error", "journal", "layer", "schedule", "state"]),
-    ("model", &["error", "route"]),
+    // The port to endpoints that calls are passed through to; nothing about who asks them.
+    ("upstream", &[]),
+    ("model", &["error", "route", "upstream"]),
     ("shutdown", &["error"]),
     (
         "conversation",
@@ -115,6 +117,25 @@ const ALLOWED: [(&str, &[&str]); 41] = [
             "toolbox",
         ],
     ),
+    // Passes calls through, by the rules of turns; knows no conversation.
+    (
+        "relay",
+        &[
+            "clock",
+            "gate",
+            "health",
+            "model",
+            "new_id",
+            "panic",
+            "retry_settings",
+            "route",
+            "schedule",
+            "session",
+            "shutdown",
+            "telemetry",
+            "upstream",
+        ],
+    ),
     // Watching starts no session.
     (
         "subscription",
@@ -149,6 +170,7 @@ const ALLOWED: [(&str, &[&str]); 41] = [
             "notice",
             "observer",
             "registry",
+            "relay",
             "report",
             "retry_settings",
             "session",
@@ -185,6 +207,7 @@ const ALLOWED: [(&str, &[&str]); 41] = [
             "telemetry",
             "tool",
             "toolbox",
+            "upstream",
         ],
     ),
 ];

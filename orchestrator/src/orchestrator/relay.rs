@@ -1,0 +1,31 @@
+//! Calls that are passed through.
+
+use super::Orchestrator;
+use crate::{CallState, Listener, RelayCall, RelayError};
+
+impl Orchestrator {
+    /// Passes a call through: a turn of one step whose content is opaque, with the same schedule, limits and budget as
+    /// other turns. A request that repeats one in progress joins it, and receives the same answer. The call outlives its
+    /// listeners for a while, for the repetition of a caller that gave up waiting.
+    ///
+    /// # Errors
+    /// When nobody can be asked, too much is waiting already, or the process is shutting down.
+    pub fn pass_through(&self, call: RelayCall) -> Result<Listener, RelayError> {
+        self.calls.relay(&self.ports, call)
+    }
+
+    /// Returns the calls in progress, and those whose answer nobody has taken yet; the oldest first.
+    pub fn calls(&self) -> Vec<CallState> {
+        self.calls.list()
+    }
+
+    /// Makes a waiting call ask at once. Returns false if there is no such call.
+    pub fn retry_call_now(&self, id: &str) -> bool {
+        self.calls.retry_now(id)
+    }
+
+    /// Ends a call with its last refusal. Returns false if there is no such call.
+    pub fn give_up_call(&self, id: &str) -> bool {
+        self.calls.give_up(id)
+    }
+}

@@ -1,0 +1,232 @@
+//! All calls: begins them, joins repeated requests to them, and keeps answers that nobody was there to take.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use everturn_wire::ConversationId;
+use tokio::sync::mpsc;
+
+use super::{
+    CallPhase, CallState, Listener, RelayCall, RelayError,
+    call::{Call, ORDERS, Order},
+    choice::{self, Chosen, Names},
+    key::CallKey,
+    run::{self, Task},
+};
+use crate::{new_id, session::Ports, shutdown::Stage};
+
+/// How long a call goes on while nobody listens, and how long an answer is kept that nobody took.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// Maximum size of all answers that are kept, in bytes.
+const MOST_KEPT: usize = 64 << 20;
+
+/// Maximum size of the bodies of all calls, in bytes.
+const MOST_BODIES: usize = 256 << 20;
+
+/// All calls of the process.
+#[derive(Default)]
+pub(crate) struct Calls {
+    names: Names,
+    book: Mutex<Book>,
+}
+
+#[derive(Default)]
+struct Book {
+    /// The latest call for each request.
+    by_key: HashMap<CallKey, Arc<Call>>,
+    by_id: HashMap<ConversationId, Arc<Call>>,
+    bodies: usize,
+}
+
+impl Calls {
+    /// Begins a call, or joins the one that this request repeats. The call goes on if the listener is dropped.
+    ///
+    /// # Errors
+    /// When nobody can be asked, or the bodies of waiting calls take too much memory.
+    pub(crate) fn relay(
+        self: &Arc<Self>,
+        ports: &Arc<Ports>,
+        asked: RelayCall,
+    ) -> Result<Listener, RelayError> {
+        if ports.shutdown.stage() != Stage::Open {
+            return Err(RelayError::ShuttingDown);
+        }
+        let key = CallKey::of(&asked);
+        if let Some(listener) = self.join(ports, &key, asked.session.is_some()) {
+            return Ok(listener);
+        }
+        let now = ports.clock.now();
+        let chosen = choice::choose(ports, &self.names, &asked, now)?;
+        let (orders, inbox) = mpsc::channel(ORDERS);
+        let id = new_id::call();
+        let Chosen { legs, model, .. } = &chosen;
+        let state = CallState {
+            id: id.to_string(),
+            program: asked.program.clone(),
+            session: asked.session.clone(),
+            model: model.clone(),
+            target: legs.first().map(|leg| leg.target.name.clone()).unwrap_or_default(),
+            phase: CallPhase::Asking,
+            started_at: now,
+            next_at: None,
+            retries: 0,
+            waited_ms: 0,
+            because: None,
+            category: None,
+            is_listened_to: true,
+        };
+        let call = Arc::new(Call::new(id.clone(), key, orders, state));
+        let size = asked.request.body.len();
+        {
+            let mut book = self.lock();
+            if book.bodies + size > MOST_BODIES && book.bodies > 0 {
+                return Err(RelayError::NoRoom(
+                    "the bodies of waiting calls take all the memory that they may: try again later"
+                        .to_owned(),
+                ));
+            }
+            book.bodies += size;
+            book.by_key.insert(key, call.clone());
+            book.by_id.insert(id, call.clone());
+        }
+        let listener = self.listener(ports, &call);
+        let task = Task { ports: ports.clone(), call: call.clone(), asked, chosen, inbox };
+        let (calls, present) = (self.clone(), ports.shutdown.present());
+        tokio::spawn(async move {
+            let is_answered = run::run(task).await;
+            calls.ended(&call, size, is_answered);
+            drop(present);
+        });
+        listener.ok_or(RelayError::ShuttingDown)
+    }
+
+    /// Joins the call that a request repeats. Without a session, a request counts as a repetition only if nobody listens
+    /// any more: equal requests may be meant to be answered separately.
+    fn join(self: &Arc<Self>, ports: &Arc<Ports>, key: &CallKey, has_session: bool) -> Option<Listener> {
+        let call = self.lock().by_key.get(key).cloned()?;
+        let may = has_session || !call.tape.is_listened_to();
+        if may { self.listener(ports, &call) } else { None }
+    }
+
+    fn listener(self: &Arc<Self>, ports: &Arc<Ports>, call: &Arc<Call>) -> Option<Listener> {
+        let (calls, ports, left) = (Arc::downgrade(self), Arc::downgrade(ports), Arc::downgrade(call));
+        call.tape.listen(move || leave(&calls, &ports, &left))
+    }
+
+    /// Called when a call's task has ended.
+    fn ended(&self, call: &Arc<Call>, size: usize, is_answered: bool) {
+        let mut book = self.lock();
+        book.bodies -= size;
+        // A refusal is not kept: whoever repeats the request wants to ask again.
+        if !is_answered || call.tape.is_delivered() {
+            book.remove(call);
+        } else {
+            book.trim(call);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns all calls, the oldest first.
+    pub(crate) fn list(&self) -> Vec<CallState> {
+        let mut all: Vec<CallState> = self.lock().by_id.values().map(|call| call.state()).collect();
+        all.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+        all
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<Call>> {
+        self.lock().by_id.get(&ConversationId::from(id.to_owned())).cloned()
+    }
+
+    /// Ends the wait of a call. Returns false if there is no such call.
+    pub(crate) fn retry_now(&self, id: &str) -> bool {
+        self.find(id).is_some_and(|call| call.order(Order::RetryNow))
+    }
+
+    /// Ends a call with its last refusal. Returns false if there is no such call.
+    pub(crate) fn give_up(&self, id: &str) -> bool {
+        self.find(id).is_some_and(|call| call.order(Order::GiveUp))
+    }
+
+    /// Lets a call end its wait early, because the limit it waits for is gone. Returns whether it is a call.
+    pub(crate) fn release(&self, ports: &Ports, id: &ConversationId) -> bool {
+        let Some(call) = self.lock().by_id.get(id).cloned() else { return false };
+        if ports.gates.lets_go_of(id) {
+            call.order(Order::Release);
+        }
+        true
+    }
+
+    /// Makes every call check whether the process is ending.
+    pub(crate) fn checkpoint(&self) {
+        for call in self.lock().by_id.values() {
+            call.order(Order::Leave);
+        }
+    }
+}
+
+impl Book {
+    fn remove(&mut self, call: &Arc<Call>) {
+        self.by_id.remove(&call.id);
+        if self.by_key.get(&call.key).is_some_and(|known| Arc::ptr_eq(known, call)) {
+            self.by_key.remove(&call.key);
+        }
+    }
+
+    /// Removes the oldest kept answers until the others fit. `newest` goes last.
+    fn trim(&mut self, newest: &Arc<Call>) {
+        let mut kept: Vec<_> = self
+            .by_id
+            .values()
+            .filter(|call| call.tape.is_over() && !call.tape.is_listened_to())
+            .cloned()
+            .collect();
+        kept.sort_by_key(|call| (Arc::ptr_eq(call, newest), call.lock().started_at));
+        let mut size: usize = kept.iter().map(|call| call.tape.size()).sum();
+        for call in kept {
+            if size <= MOST_KEPT {
+                break;
+            }
+            size -= call.tape.size();
+            self.remove(&call);
+        }
+    }
+}
+
+/// Called when a listener leaves.
+fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
+    let (Some(calls), Some(ports), Some(call)) = (calls.upgrade(), ports.upgrade(), call.upgrade()) else {
+        return;
+    };
+    let tape = &call.tape;
+    if tape.is_listened_to() {
+        return;
+    }
+    if tape.is_over() && tape.is_delivered() {
+        return calls.lock().remove(&call);
+    }
+    if tape.is_shown() && tape.was_heard() && !tape.is_over() {
+        // It took a part of the answer, and no longer wants the rest: as if it had called the provider itself.
+        call.order(Order::Stop);
+        return;
+    }
+    // No runtime: the process is ending.
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let (calls, call) = (Arc::downgrade(&calls), Arc::downgrade(&call));
+    runtime.spawn(async move {
+        ports.clock.sleep(PATIENCE).await;
+        let (Some(calls), Some(call)) = (calls.upgrade(), call.upgrade()) else { return };
+        if call.tape.is_listened_to() {
+        } else if call.tape.is_over() {
+            calls.lock().remove(&call);
+        } else {
+            call.order(Order::Leave);
+        }
+    });
+}

@@ -1,0 +1,235 @@
+//! Who is asked, by which rules.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use everturn_kernel::{Budget, Millis, Schedule, Settings, Target};
+use everturn_wire::{OnQuota, RetrySettings};
+
+use super::{RelayCall, RelayError, key};
+use crate::{
+    model::{Choice, Models},
+    retry_settings::Set,
+    route::{PREFIX, on_route},
+    session::Ports,
+    upstream::{RelayProvider, Upstream},
+};
+
+/// Maximum number of characters shown of an unknown name.
+const SHOWN: usize = 128;
+
+/// Stands for all further models that no configuration lists.
+const UNLISTED: &str = "*";
+
+/// Maximum number of models and callers that limits are remembered for separately, besides those that are configured:
+/// callers cannot fill the memory with names.
+const MOST_NAMES: usize = 1024;
+
+/// Names that callers made up.
+#[derive(Default)]
+pub(super) struct Names(Mutex<HashSet<String>>);
+
+impl Names {
+    /// Whether a name may be used to tell targets apart.
+    fn takes(&self, name: &str) -> bool {
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        names.contains(name)
+            || (names.len() < MOST_NAMES && name.len() <= SHOWN && names.insert(name.to_owned()))
+    }
+}
+
+/// One target that a call may ask.
+#[derive(Clone)]
+pub(super) struct Leg {
+    pub(super) target: Target,
+    pub(super) upstream: Arc<dyn Upstream>,
+    /// The provider's name of the model, if the request's must be replaced.
+    pub(super) renamed: Option<String>,
+}
+
+/// Who is asked, by which rules.
+pub(super) struct Chosen {
+    /// Never empty.
+    pub(super) legs: Vec<Leg>,
+    pub(super) schedule: Arc<dyn Schedule + Send + Sync>,
+    pub(super) settings: Settings,
+    pub(super) whole: bool,
+    /// The model as the caller named it, for people.
+    pub(super) model: String,
+}
+
+/// Returns the provider that has a credential.
+fn of_credential<'a>(
+    providers: &'a [RelayProvider],
+    credential: &str,
+) -> Option<(&'a RelayProvider, &'a Arc<dyn Upstream>)> {
+    providers.iter().find_map(|provider| {
+        let mut credentials = provider.credentials.iter();
+        credentials.find(|(name, _)| name == credential).map(|(_, upstream)| (provider, upstream))
+    })
+}
+
+/// Returns the providers that speak one of the dialects, the preferred ones first.
+fn speaking<'a>(
+    providers: &'a [RelayProvider],
+    call: &'a RelayCall,
+) -> impl Iterator<Item = &'a RelayProvider> {
+    let named = |provider: &&RelayProvider| call.provider.as_ref().is_none_or(|name| provider.name == *name);
+    let any = call.dialects.is_empty().then_some(None);
+    let wanted = any.into_iter().chain(call.dialects.iter().copied().map(Some));
+    wanted
+        .flat_map(|dialect| {
+            providers.iter().filter(move |it| dialect.is_none_or(|wanted| it.dialect == wanted))
+        })
+        .filter(named)
+}
+
+/// Chooses the targets of a call and its rules.
+///
+/// # Errors
+/// When nobody can be asked.
+pub(super) fn choose(
+    ports: &Ports,
+    names: &Names,
+    call: &RelayCall,
+    now: Millis,
+) -> Result<Chosen, RelayError> {
+    let asked = call.model.as_ref().map(|model| model.name.as_str());
+    let (provider, choice, mut legs) = match known(&ports.models, call, asked)? {
+        Some(known) => known,
+        None => unlisted(&ports.models.relays, names, call, asked)?,
+    };
+    let caller = key::caller(&call.request.headers, call.request.query.as_deref());
+    for leg in &mut legs {
+        if leg.upstream.is_of_caller() {
+            // One caller's limit says nothing about another's.
+            let name = format!("{}#{caller}", leg.target.name);
+            if names.takes(&name) {
+                leg.target.credential = format!("{}#{caller}", leg.target.credential);
+                leg.target.name = name;
+            }
+        }
+    }
+    let quota = call.fails_on_quota.unwrap_or(provider.fails_on_quota);
+    let own = quota.then(|| RetrySettings { quota: Some(OnQuota::Fail), ..RetrySettings::default() });
+    let global = ports.retry.global.get();
+    let set = Set { message: own.as_ref(), conversation: None, global: global.as_deref() };
+    let base = choice.as_ref().map_or_else(|| ports.plain_base(), |choice| ports.base(choice));
+    let begun = ports.retry.begin(&base, set);
+    let schedule = if legs.len() > 1 { on_route(begun.schedule) } else { begun.schedule };
+    let targets =
+        if legs.len() > 1 { legs.iter().map(|leg| leg.target.clone()).collect() } else { Vec::new() };
+    let settings = Settings {
+        targets,
+        max_steps: Some(1),
+        budget: budget(ports.settings.budget, [call.budget, provider.budget], now),
+        compaction: None,
+        final_report: None,
+        ..Settings::default()
+    };
+    let whole = call.request.whole || provider.whole;
+    let model = asked.unwrap_or_default().chars().take(SHOWN).collect();
+    Ok(Chosen { legs, schedule, settings, whole, model })
+}
+
+type Found<'a> = (&'a RelayProvider, Option<Choice>, Vec<Leg>);
+
+/// Returns the targets of a model or route that is configured.
+fn known<'a>(
+    models: &'a Models,
+    call: &'a RelayCall,
+    asked: Option<&str>,
+) -> Result<Option<Found<'a>>, RelayError> {
+    let Some(asked) = asked else { return Ok(None) };
+    let providers = &models.relays;
+    // The provider's own name is enough, even if providers of other dialects use it as well.
+    let by_name = || {
+        let lists = |provider: &&RelayProvider| provider.models.iter().any(|model| model == asked);
+        speaking(providers, call).find(lists).map(|provider| format!("{}/{asked}", provider.name))
+    };
+    let id = if models.has(asked) { Some(asked.to_owned()) } else { by_name() };
+    let Some(choice) = id.and_then(|id| models.choose(Some(&id), None).ok()) else { return Ok(None) };
+    let targets = match &choice {
+        Choice::Model(model) => vec![model.target.clone()],
+        Choice::Route(route) => route.targets.clone(),
+    };
+    let mut first = None;
+    let mut legs = Vec::with_capacity(targets.len());
+    for target in targets {
+        let Ok(model) = models.asked(&choice, Some(&target)) else { continue };
+        let found = of_credential(providers, &target.credential);
+        let Some((provider, upstream)) = found.filter(|(provider, _)| fits(provider, call)) else {
+            tracing::info!(
+                target = target.name,
+                "a target is skipped, because it does not speak the caller's protocol"
+            );
+            continue;
+        };
+        first = first.or(Some(provider));
+        let renamed = (model.name != asked).then(|| model.name.clone());
+        legs.push(Leg { target, upstream: upstream.clone(), renamed });
+    }
+    match first {
+        Some(provider) => Ok(Some((provider, Some(choice), legs))),
+        None if asked.starts_with(PREFIX) => {
+            Err(RelayError::NoTarget(format!("no target of {asked} speaks the protocol of this path")))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Returns the targets of a model that no configuration lists: the default provider knows.
+fn unlisted<'a>(
+    providers: &'a [RelayProvider],
+    names: &Names,
+    call: &'a RelayCall,
+    asked: Option<&str>,
+) -> Result<Found<'a>, RelayError> {
+    let named = asked.and_then(|asked| {
+        let (provider, name) = asked.split_once('/')?;
+        let provider = speaking(providers, call).find(|known| known.name == provider)?;
+        Some((provider, Some(name.to_owned())))
+    });
+    let default = || speaking(providers, call).next().map(|provider| (provider, None));
+    let (provider, renamed) = named.or_else(default).ok_or_else(|| {
+        RelayError::NoTarget(match &call.provider {
+            Some(name) => format!("no provider is named {}", name.chars().take(SHOWN).collect::<String>()),
+            None => "no configured provider speaks the protocol of this path: add one to the configuration"
+                .to_owned(),
+        })
+    })?;
+    let name = renamed.as_deref().or(asked).unwrap_or_default();
+    let name = if names.takes(&format!("{}/{name}", provider.name)) { name } else { UNLISTED };
+    let id = format!("{}/{name}", provider.name);
+    let legs = provider.credentials.iter().map(|(credential, upstream)| Leg {
+        target: Target {
+            name: format!("{credential}/{name}"),
+            credential: credential.clone(),
+            model: id.clone(),
+        },
+        upstream: upstream.clone(),
+        renamed: renamed.clone(),
+    });
+    Ok((provider, None, legs.collect()))
+}
+
+fn fits(provider: &RelayProvider, call: &RelayCall) -> bool {
+    let speaks = call.dialects.is_empty() || call.dialects.contains(&provider.dialect);
+    speaks && call.provider.as_ref().is_none_or(|name| provider.name == *name)
+}
+
+/// Returns the configured budget, shortened by those that are asked for.
+fn budget(configured: Budget, asked: [Option<Duration>; 2], now: Millis) -> Budget {
+    let asked = asked.into_iter().flatten().min();
+    let Some(asked) = asked.map(|asked| u64::try_from(asked.as_millis()).unwrap_or(u64::MAX)) else {
+        return configured;
+    };
+    let deadline = now.plus(asked);
+    Budget {
+        max_wait_ms: Some(configured.max_wait_ms.map_or(asked, |most| most.min(asked))),
+        deadline: Some(configured.deadline.map_or(deadline, |latest| latest.min(deadline))),
+    }
+}

@@ -1,0 +1,52 @@
+//! Which requests are the same.
+
+use http::HeaderMap;
+use sha2::{Digest as _, Sha256};
+
+use super::RelayCall;
+
+/// Headers that tell callers apart.
+const CREDENTIALS: [&str; 5] = ["authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"];
+
+/// A hash of a request's credential, session, method, path and body. Names the request, and cannot be made without them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct CallKey([u8; 32]);
+
+impl CallKey {
+    pub(super) fn of(call: &RelayCall) -> Self {
+        let mut hash = Sha256::new();
+        // Each part with its length, so that no two lists of parts are the same bytes.
+        let mut part = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        };
+        let request = &call.request;
+        for name in CREDENTIALS {
+            for value in request.headers.get_all(name) {
+                part(name.as_bytes());
+                part(value.as_bytes());
+            }
+        }
+        part(call.session.as_deref().unwrap_or_default().as_bytes());
+        part(call.provider.as_deref().unwrap_or_default().as_bytes());
+        part(request.method.as_str().as_bytes());
+        part(request.path.as_bytes());
+        part(request.query.as_deref().unwrap_or_default().as_bytes());
+        part(&request.body);
+        Self(hash.finalize().into())
+    }
+}
+
+/// Returns a short hash of the caller's credential, by which limits of one are not taken for another's.
+pub(super) fn caller(headers: &HeaderMap, query: Option<&str>) -> String {
+    let mut hash = Sha256::new();
+    for name in CREDENTIALS {
+        for value in headers.get_all(name) {
+            hash.update(value.as_bytes());
+            hash.update([0]);
+        }
+    }
+    let key = query.into_iter().flat_map(|query| query.split('&')).filter(|field| field.starts_with("key="));
+    key.for_each(|field| hash.update(field.as_bytes()));
+    hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}

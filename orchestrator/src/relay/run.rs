@@ -1,0 +1,73 @@
+//! Runs one call to its end.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use everturn_kernel::{Effects, Ended, Turn, run_turn};
+use everturn_wire::{Category, DoneReason, Failure};
+use futures_util::FutureExt as _;
+use tokio::sync::mpsc;
+
+use super::{
+    NoAnswer, RelayCall,
+    call::{Call, Order},
+    choice::Chosen,
+    host::CallHost,
+};
+use crate::{new_id, panic::panic_text, schedule::TimedRetry, session::Ports};
+
+/// What a call's task needs.
+pub(super) struct Task {
+    pub(super) ports: Arc<Ports>,
+    pub(super) call: Arc<Call>,
+    pub(super) asked: RelayCall,
+    pub(super) chosen: Chosen,
+    pub(super) inbox: mpsc::Receiver<Order>,
+}
+
+/// Runs a call. Returns whether it was answered.
+pub(super) async fn run(task: Task) -> bool {
+    let Task { ports, call, asked, chosen, inbox } = task;
+    let retry = TimedRetry {
+        schedule: ports.informed(chosen.schedule.clone()),
+        clock: ports.clock.clone(),
+        switch: ports.retry.switch(None, &Arc::default()),
+    };
+    let (mut effects, now) = (Effects::new(), ports.clock.now());
+    let settings = chosen.settings.clone();
+    let mut turn = Turn::begin_over(new_id::turn(), settings, Vec::new(), None, now, &mut effects);
+    turn.choose_first_target(now, &retry.schedule, &mut effects);
+    let mut host = CallHost { ports, call: call.clone(), asked, chosen, inbox, is_leaving: false };
+    let driven =
+        AssertUnwindSafe(run_turn(&mut turn, &mut effects, &mut host, Some(&retry))).catch_unwind().await;
+    let tape = &call.tape;
+    let failure = match driven {
+        Ok(Ok(Ended::Left(_))) => {
+            if tape.is_shown() {
+                tape.cut();
+            } else {
+                tape.withdraw();
+            }
+            tape.end(NoAnswer::Left);
+            return false;
+        }
+        Ok(_) => turn.outcome().and_then(|outcome| match outcome.reason {
+            DoneReason::Aborted => Some(Failure::new(Category::Unknown, false, "the call was given up")),
+            _ => outcome.failure.clone(),
+        }),
+        Err(panic) => {
+            let text = format!("the call broke: {}", panic_text(panic.as_ref()));
+            tracing::error!(call = %call.id, error = text, "a call panicked");
+            Some(Failure::new(Category::Internal, false, text))
+        }
+    };
+    let Some(failure) = failure else {
+        tape.end(NoAnswer::Left);
+        return true;
+    };
+    if tape.is_shown() {
+        tape.cut();
+    }
+    tracing::info!(call = %call.id, category = failure.category.as_str(), error = failure.message, "a call failed");
+    tape.end(NoAnswer::Failed(failure));
+    false
+}

@@ -1,0 +1,303 @@
+//! A tape: the answer of a call, written by its task and read by any number of listeners.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::{HeaderMap, StatusCode};
+
+use super::NoAnswer;
+
+/// Maximum size of an answer that is kept from its start, for those who join late, in bytes.
+const MOST_KEPT: usize = 8 << 20;
+
+/// Maximum number of bytes that the slowest listener may be behind before reading pauses.
+const MOST_BEHIND: usize = 1 << 20;
+
+/// What a listener receives, in this order: at most one head, then pieces, then the end.
+#[derive(Clone, Debug)]
+pub enum Said {
+    /// Status and headers. Content has begun, or it is the provider's final refusal.
+    Head(StatusCode, HeaderMap),
+    /// The next bytes of the body.
+    Piece(Bytes),
+    /// The proper end of the body.
+    End,
+    /// The body broke off.
+    Cut,
+    /// There is no answer by a provider. Comes first and alone.
+    Nothing(NoAnswer),
+}
+
+/// A call's answer so far.
+#[derive(Default)]
+pub(super) struct Tape {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// The answer that listeners see, once it cannot be withdrawn any more.
+    is_shown: bool,
+    head: Option<(StatusCode, HeaderMap)>,
+    pieces: Vec<Bytes>,
+    /// Size of the pieces, in bytes, including those that were dropped.
+    size: usize,
+    /// Number of pieces dropped from the start. More than 0: nobody can join any more.
+    dropped: usize,
+    is_cut: bool,
+    end: Option<Said>,
+    listeners: HashMap<u64, Place>,
+    next_listener: u64,
+    /// Whether a listener has received everything.
+    is_delivered: bool,
+    /// Whether a listener has received anything.
+    was_heard: bool,
+    /// The task that writes, if it waits: for somebody to listen, or for somebody to catch up.
+    writer: Option<Waker>,
+}
+
+#[derive(Default)]
+struct Place {
+    /// Whether the head was received.
+    has_head: bool,
+    /// Number of pieces received, including dropped ones.
+    pieces: usize,
+    bytes: usize,
+    has_end: bool,
+    waker: Option<Waker>,
+}
+
+impl Tape {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Each change is complete when it is made, so a panic leaves the value consistent.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Withdraws an answer that nobody has seen.
+    pub(super) fn withdraw(&self) {
+        let mut inner = self.lock();
+        if !inner.is_shown {
+            (inner.head, inner.pieces, inner.size, inner.is_cut) = (None, Vec::new(), 0, false);
+        }
+    }
+
+    /// Withdraws an answer that nobody has seen, unless it is small enough to be kept during a wait.
+    pub(super) fn withdraw_beyond(&self, most: usize) {
+        if self.lock().size > most {
+            self.withdraw();
+        }
+    }
+
+    pub(super) fn head(&self, status: StatusCode, headers: HeaderMap) {
+        self.lock().head = Some((status, headers));
+    }
+
+    pub(super) fn piece(&self, piece: Bytes) {
+        let mut inner = self.lock();
+        inner.size += piece.len();
+        inner.pieces.push(piece);
+        if inner.is_shown {
+            inner.drop_read();
+            inner.wake_listeners();
+        }
+    }
+
+    pub(super) fn cut(&self) {
+        self.lock().is_cut = true;
+    }
+
+    /// Shows the answer: it can no longer be withdrawn.
+    pub(super) fn show(&self) {
+        let mut inner = self.lock();
+        inner.is_shown = true;
+        inner.wake_listeners();
+    }
+
+    /// Ends the tape. An answer that was not shown is shown now, whatever it says; without one, listeners learn why.
+    pub(super) fn end(&self, otherwise: NoAnswer) {
+        let mut inner = self.lock();
+        if inner.end.is_some() {
+            return;
+        }
+        inner.end = Some(match (&inner.head, inner.is_cut) {
+            (None, _) => Said::Nothing(otherwise),
+            (Some(_), true) => Said::Cut,
+            (Some(_), false) => Said::End,
+        });
+        inner.is_shown = true;
+        inner.wake_listeners();
+    }
+
+    /// Whether listeners have seen anything of the answer.
+    pub(super) fn is_shown(&self) -> bool {
+        self.lock().is_shown
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.lock().end.is_some()
+    }
+
+    /// Whether a listener has received any of it.
+    pub(super) fn was_heard(&self) -> bool {
+        self.lock().was_heard
+    }
+
+    /// Whether a listener has received all of it.
+    pub(super) fn is_delivered(&self) -> bool {
+        self.lock().is_delivered
+    }
+
+    /// Size of what is kept, in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.lock().pieces.iter().map(Bytes::len).sum()
+    }
+
+    pub(super) fn is_listened_to(&self) -> bool {
+        !self.lock().listeners.is_empty()
+    }
+
+    /// Polls until somebody listens.
+    pub(super) fn poll_listened(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut inner = self.lock();
+        if inner.listeners.is_empty() {
+            inner.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+
+    /// Polls until there is room for more; `false` if nobody listens and there is no room to keep more.
+    pub(super) fn poll_room(&self, cx: &Context<'_>) -> Poll<bool> {
+        let mut inner = self.lock();
+        if !inner.is_shown {
+            return Poll::Ready(true);
+        }
+        if inner.listeners.is_empty() {
+            return Poll::Ready(inner.size < MOST_KEPT);
+        }
+        if inner.behind() >= MOST_BEHIND {
+            inner.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(true)
+    }
+
+    /// Adds a listener, which receives everything from the start; `None` if the start is gone.
+    pub(super) fn listen<L>(self: &Arc<Self>, leaving: L) -> Option<Listener>
+    where
+        L: FnOnce() + Send + Sync + 'static,
+    {
+        let mut inner = self.lock();
+        if inner.dropped > 0 {
+            return None;
+        }
+        let id = inner.next_listener;
+        inner.next_listener += 1;
+        inner.listeners.insert(id, Place::default());
+        if let Some(writer) = inner.writer.take() {
+            writer.wake();
+        }
+        Some(Listener { tape: self.clone(), id, leaving: Some(Box::new(leaving)) })
+    }
+}
+
+impl Inner {
+    fn wake_listeners(&mut self) {
+        for place in self.listeners.values_mut() {
+            if let Some(waker) = place.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Number of bytes that the slowest listener has not received.
+    fn behind(&self) -> usize {
+        self.listeners.values().map(|place| self.size - place.bytes).max().unwrap_or(0)
+    }
+
+    /// Forgets the start of an answer that is too large to be kept, as far as everybody has received it.
+    fn drop_read(&mut self) {
+        let Some(read) = self.listeners.values().map(|place| place.pieces).min() else { return };
+        if self.size > MOST_KEPT && read > self.dropped {
+            self.pieces.drain(..read - self.dropped);
+            self.dropped = read;
+        }
+    }
+
+    fn poll(&mut self, id: u64, cx: &Context<'_>) -> Poll<Option<Said>> {
+        let Some(place) = self.listeners.get_mut(&id) else { return Poll::Ready(None) };
+        let said = if !self.is_shown {
+            None
+        } else if let Some((status, headers)) = self.head.as_ref().filter(|_| !place.has_head) {
+            place.has_head = true;
+            Some(Said::Head(*status, headers.clone()))
+        } else if let Some(piece) = self.pieces.get(place.pieces - self.dropped) {
+            place.pieces += 1;
+            place.bytes += piece.len();
+            Some(Said::Piece(piece.clone()))
+        } else if place.has_end {
+            return Poll::Ready(None);
+        } else {
+            self.end.clone()
+        };
+        match said {
+            Some(said) => {
+                self.was_heard = true;
+                if matches!(said, Said::End | Said::Cut | Said::Nothing(_)) {
+                    place.has_end = true;
+                    self.is_delivered = true;
+                }
+                if let Some(writer) = self.writer.take() {
+                    writer.wake();
+                }
+                Poll::Ready(Some(said))
+            }
+            None => {
+                place.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// A listener's position in an answer. Dropping it does not end the call.
+pub struct Listener {
+    tape: Arc<Tape>,
+    id: u64,
+    leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Stream for Listener {
+    type Item = Said;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Said>> {
+        self.tape.lock().poll(self.id, cx)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        {
+            let mut inner = self.tape.lock();
+            inner.listeners.remove(&self.id);
+            if let Some(writer) = inner.writer.take() {
+                writer.wake();
+            }
+        }
+        if let Some(leaving) = self.leaving.take() {
+            leaving();
+        }
+    }
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener").field("id", &self.id).finish_non_exhaustive()
+    }
+}

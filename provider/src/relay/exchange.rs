@@ -1,0 +1,345 @@
+//! One exchange that is passed through: a request, its response, and what the turn learns from it.
+
+use std::{
+    collections::VecDeque,
+    mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use everturn_kernel::{FinishReason, StreamEvent};
+use everturn_wire::Failure;
+use futures_core::{Stream, future::BoxFuture};
+use hyper::{
+    StatusCode,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
+
+use super::{
+    AnswerForm, RelayEvent,
+    content::{Said, said},
+    header,
+};
+use crate::{
+    SseDecoder, Timeouts,
+    endpoint::{Endpoint, Head},
+    exchange::is_error,
+    http::{BODY_LIMIT, Notice, Request, Response, Sending, Watch},
+    secret::Veil,
+};
+
+/// Maximum number of bytes of an answer that is held back: of a stream before its content, and of one that is passed on
+/// only as a whole. From there on it counts as content, and is passed on.
+const MOST_PRELUDE: usize = 1 << 20;
+const MOST_WHOLE: usize = 64 << 20;
+
+/// Maximum size of the body of a refusal, in bytes.
+const MOST_REFUSAL: usize = 16 << 20;
+
+pub(super) struct Exchange {
+    endpoint: Arc<Endpoint>,
+    form: AnswerForm,
+    whole: bool,
+    /// The caller's credentials, which no failure may quote.
+    credentials: Vec<String>,
+    watch: Watch,
+    /// Events that were read and not yet yielded.
+    events: VecDeque<RelayEvent>,
+    phase: Phase,
+}
+
+enum Phase {
+    /// Not polled yet; nothing has been sent.
+    New(Box<Request>),
+    /// Waiting for the response headers.
+    Asking(Sending),
+    /// Waiting for the next piece of the body.
+    Reading(Box<Response>, Box<Reading>),
+    /// Waiting for the rest of an answer that is a failure.
+    Failing(BoxFuture<'static, Vec<Bytes>>, Box<Failing>),
+    Over,
+}
+
+/// The part of an answer that is read.
+struct Reading {
+    head: Head,
+    /// Finds the events of a stream that can be read.
+    events: Option<SseDecoder>,
+    /// Whether content has begun; the rest is passed on unread.
+    has_begun: bool,
+    /// Whether the provider's own end of the answer has come.
+    is_complete: bool,
+    /// Number of bytes held back so far.
+    held: usize,
+    /// The start of a body without events, which may be an error.
+    opening: Vec<u8>,
+    /// Whether the body is known not to be an answer of this API, such as a page of a proxy.
+    is_foreign: bool,
+}
+
+/// A failure whose explanation is still arriving.
+enum Failing {
+    /// The provider refused the request, and the body says why.
+    Refused(Head),
+    /// It said so in the stream.
+    InStream(Failure),
+}
+
+impl Exchange {
+    pub(super) fn new(
+        endpoint: Arc<Endpoint>,
+        request: Request,
+        timeouts: Timeouts,
+        form: AnswerForm,
+        whole: bool,
+        credentials: Vec<String>,
+    ) -> Self {
+        let (watch, phase) = (Watch::begin(timeouts), Phase::New(Box::new(request)));
+        Self { endpoint, form, whole, credentials, watch, events: VecDeque::new(), phase }
+    }
+
+    fn begin(&mut self, request: Request) {
+        self.phase = Phase::Asking(self.endpoint.http().send(request));
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let Phase::Asking(sending) = &mut self.phase else { return Poll::Ready(Ok(())) };
+        let Poll::Ready(response) = Pin::new(sending).poll(cx) else {
+            let notice = ready!(self.watch.poll_notice(cx));
+            return Poll::Ready(self.take_notice(Some(notice), None));
+        };
+        Poll::Ready(match response {
+            Ok(response) => self.take_head(response),
+            Err(fault) => Err(self.endpoint.lost(&fault, None)),
+        })
+    }
+
+    fn take_head(&mut self, mut response: Response) -> Result<(), Failure> {
+        let status = StatusCode::from_u16(response.status()).unwrap_or(StatusCode::BAD_GATEWAY);
+        let mut headers = response.headers_mut().clone();
+        header::strip_connection(&mut headers);
+        let of = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let (kind, coding) = (of(CONTENT_TYPE).to_owned(), of(CONTENT_ENCODING).to_owned());
+        self.events.push_back(RelayEvent::Head(status, headers));
+        let head = Head::of(&mut response);
+        self.events.extend(Endpoint::quota(&head).map(StreamEvent::Quota).map(RelayEvent::Fact));
+        if !status.is_success() {
+            let body = Box::pin(async move { response.rest(MOST_REFUSAL).await });
+            self.phase = Phase::Failing(body, Box::new(Failing::Refused(head)));
+            return Ok(());
+        }
+        let is_kind = |asked: &str| kind.trim_start().to_ascii_lowercase().starts_with(asked);
+        let is_read = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+        let is_stream = is_kind("text/event-stream");
+        let reading = Reading {
+            head,
+            events: (is_stream && is_read).then(|| SseDecoder::new(MOST_PRELUDE)),
+            // What cannot be read is content.
+            has_begun: is_stream && !is_read && !self.whole,
+            is_complete: false,
+            held: 0,
+            opening: Vec::new(),
+            is_foreign: self.form != AnswerForm::Opaque && is_kind("text/html"),
+        };
+        if reading.has_begun || (self.form == AnswerForm::Opaque && !self.whole) {
+            self.begin_content(reading, response);
+        } else {
+            self.phase = Phase::Reading(Box::new(response), Box::new(reading));
+        }
+        let notice = self.watch.answered();
+        self.take_notice(notice, None)
+    }
+
+    fn begin_content(&mut self, reading: Reading, response: Response) {
+        self.events.push_back(RelayEvent::Fact(StreamEvent::Opaque));
+        let reading = Reading { has_begun: true, ..reading };
+        self.phase = Phase::Reading(Box::new(response), Box::new(reading));
+    }
+
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let Phase::Reading(response, reading) = &mut self.phase else { return Poll::Ready(Ok(())) };
+        let Poll::Ready(chunk) = response.poll_chunk(cx) else {
+            let notice = ready!(self.watch.poll_notice(cx));
+            let head = reading.head.clone();
+            return Poll::Ready(self.take_notice(Some(notice), Some(&head)));
+        };
+        Poll::Ready(match chunk {
+            Ok(Some(chunk)) => self.take_piece(chunk),
+            Ok(None) => self.take_end(),
+            Err(fault) => Err(self.endpoint.lost(&fault, Some(&reading.head))),
+        })
+    }
+
+    fn take_piece(&mut self, piece: Bytes) -> Result<(), Failure> {
+        let Phase::Reading(_, reading) = &mut self.phase else { return Ok(()) };
+        let had_begun = reading.has_begun;
+        let found = if had_begun { Ok(true) } else { reading.take(&piece, self.form, self.whole) };
+        let begins = !had_begun && reading.has_begun;
+        // A failing event belongs to the answer, in case it is passed on after all.
+        self.events.push_back(RelayEvent::Piece(piece));
+        match found {
+            Ok(progress) => {
+                self.events.extend(begins.then_some(RelayEvent::Fact(StreamEvent::Opaque)));
+                let notice = self.watch.heard(progress);
+                self.take_notice(notice, None)
+            }
+            Err(payload) => {
+                self.take_failure(&payload);
+                Ok(())
+            }
+        }
+    }
+
+    /// Handles an error in the stream: the rest of the answer is awaited briefly.
+    fn take_failure(&mut self, payload: &str) {
+        if let Phase::Reading(mut response, reading) = mem::replace(&mut self.phase, Phase::Over) {
+            let failure = self.endpoint.broken(&reading.head, payload);
+            let rest = Box::pin(async move { response.rest(BODY_LIMIT).await });
+            self.phase = Phase::Failing(rest, Box::new(Failing::InStream(failure)));
+        }
+    }
+
+    /// Handles the proper end of the body.
+    fn take_end(&mut self) -> Result<(), Failure> {
+        let Phase::Reading(_, reading) = mem::replace(&mut self.phase, Phase::Over) else { return Ok(()) };
+        if !reading.has_begun {
+            match &reading.events {
+                Some(events) if is_error(&events.stray()) => {
+                    return Err(self.endpoint.broken(&reading.head, &events.stray()));
+                }
+                Some(_) if !reading.is_complete => {
+                    let what =
+                        if reading.held == 0 { "the body is empty" } else { "the stream ended too early" };
+                    return Err(self.endpoint.truncated(what, &reading.head));
+                }
+                None if reading.is_foreign => {
+                    return Err(self.endpoint.refused(&reading.head, &reading.opening));
+                }
+                None if self.form != AnswerForm::Opaque && reading.held <= BODY_LIMIT => {
+                    let text = String::from_utf8_lossy(&reading.opening);
+                    if is_error(&text) {
+                        return Err(self.endpoint.broken(&reading.head, &text));
+                    }
+                }
+                _ => {}
+            }
+            self.events.push_back(RelayEvent::Fact(StreamEvent::Opaque));
+        }
+        self.events.push_back(RelayEvent::Fact(StreamEvent::Finished(FinishReason::Stop)));
+        Ok(())
+    }
+
+    fn poll_failing(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        let Phase::Failing(rest, _) = &mut self.phase else { return Poll::Ready(Ok(())) };
+        let rest = ready!(rest.as_mut().poll(cx));
+        let Phase::Failing(_, failing) = mem::replace(&mut self.phase, Phase::Over) else {
+            return Poll::Ready(Ok(()));
+        };
+        let failure = match *failing {
+            Failing::InStream(failure) => failure,
+            Failing::Refused(head) => {
+                let mut body = Vec::new();
+                for piece in &rest {
+                    let room = BODY_LIMIT - body.len();
+                    body.extend_from_slice(&piece[..piece.len().min(room)]);
+                }
+                self.endpoint.refused(&head, &body)
+            }
+        };
+        self.events.extend(rest.into_iter().map(RelayEvent::Piece));
+        Poll::Ready(Err(failure))
+    }
+
+    /// Handles a notice of the watch: yields a silence, or fails with its error.
+    fn take_notice(&mut self, notice: Option<Notice>, head: Option<&Head>) -> Result<(), Failure> {
+        match notice {
+            None => Ok(()),
+            Some(Notice::Silent(silence)) => {
+                self.events.push_back(RelayEvent::Fact(StreamEvent::Silent(silence)));
+                Ok(())
+            }
+            Some(Notice::Over(fault)) => Err(self.endpoint.lost(&fault, head)),
+        }
+    }
+
+    /// Ends the exchange. No failure quotes the caller's credential.
+    fn fail(&mut self, mut failure: Failure) {
+        if let Phase::Reading(..) = mem::replace(&mut self.phase, Phase::Over) {
+            self.events.push_back(RelayEvent::Cut);
+        }
+        let mut veil = Veil::default();
+        self.credentials.iter().for_each(|credential| veil.add(credential));
+        veil.hide_in(&mut failure.message);
+        if let Some(code) = &mut failure.provider_code {
+            veil.hide_in(code);
+        }
+        self.events.push_back(RelayEvent::Fact(StreamEvent::Failed(failure)));
+    }
+}
+
+impl Reading {
+    /// Reads a piece of an answer that is held back. Returns whether it makes progress, or the payload of an error.
+    fn take(&mut self, piece: &[u8], form: AnswerForm, whole: bool) -> Result<bool, String> {
+        self.held += piece.len();
+        let room = BODY_LIMIT - self.opening.len();
+        let is_held_whole = whole || self.events.is_none();
+        self.has_begun = self.held > if is_held_whole { MOST_WHOLE } else { MOST_PRELUDE };
+        let Some(events) = &mut self.events else {
+            self.opening.extend_from_slice(&piece[..piece.len().min(room)]);
+            return Ok(true);
+        };
+        let (mut rest, mut progress) = (piece, false);
+        loop {
+            let event = match events.next(&mut rest) {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(progress),
+                // Too large to be a prelude, or to be read.
+                Err(_) => {
+                    self.has_begun = true;
+                    return Ok(true);
+                }
+            };
+            match said(form, &event) {
+                Said::Nothing => {}
+                Said::Failure => return Err(event.data.into_owned()),
+                found => {
+                    progress = true;
+                    self.is_complete |= found == Said::End;
+                    self.has_begun |= !whole;
+                    if self.has_begun {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Stream for Exchange {
+    type Item = RelayEvent;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<RelayEvent>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(event) = this.events.pop_front() {
+                return Poll::Ready(Some(event));
+            }
+            let polled = match &mut this.phase {
+                Phase::New(request) => {
+                    let request = mem::replace(&mut **request, Ok(hyper::Request::default()));
+                    this.begin(request);
+                    continue;
+                }
+                Phase::Asking(_) => this.poll_head(cx),
+                Phase::Reading(..) => this.poll_body(cx),
+                Phase::Failing(..) => this.poll_failing(cx),
+                Phase::Over => return Poll::Ready(None),
+            };
+            if let Err(failure) = ready!(polled) {
+                this.fail(failure);
+            }
+        }
+    }
+}

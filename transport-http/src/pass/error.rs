@@ -1,0 +1,95 @@
+//! Errors of Everturn's own, in the form of a dialect.
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header::RETRY_AFTER},
+    response::{IntoResponse as _, Response},
+};
+use everturn_orchestrator::{Dialect, NoAnswer, RelayError};
+use everturn_wire::{Category, Failure, Value};
+use serde_json::json;
+
+use crate::refusal::{self, Refusal};
+
+/// Returns the response for a request that was refused here.
+pub(crate) fn refused(dialect: Dialect, why: Refusal) -> Response {
+    let (status, why) = why.into_parts();
+    response(dialect, status, why)
+}
+
+/// Returns the response for a call that was not begun.
+pub(super) fn not_passed(dialect: Dialect, why: &RelayError) -> Response {
+    let status = match why {
+        RelayError::NoTarget(_) => StatusCode::NOT_FOUND,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let mut response = response(dialect, status, why.to_string());
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// Returns the response for a call that ended without an answer by a provider.
+pub(super) fn no_answer(dialect: Dialect, why: &NoAnswer) -> Response {
+    match why {
+        NoAnswer::Failed(failure) => response(dialect, status(failure), failure.message.clone()),
+        _ => not_passed(dialect, &RelayError::ShuttingDown),
+    }
+}
+
+fn status(failure: &Failure) -> StatusCode {
+    match failure.category {
+        Category::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        Category::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        Category::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Category::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::BAD_GATEWAY,
+    }
+}
+
+fn response(dialect: Dialect, status: StatusCode, why: String) -> Response {
+    (status, Json(body(dialect, status, refusal::shortened(why)))).into_response()
+}
+
+/// Returns the body of an error.
+pub(super) fn body(dialect: Dialect, status: StatusCode, message: String) -> Value {
+    match dialect {
+        Dialect::Messages => {
+            let kind = match status.as_u16() {
+                400 => "invalid_request_error",
+                401 => "authentication_error",
+                403 => "permission_error",
+                404 => "not_found_error",
+                413 => "request_too_large",
+                429 => "rate_limit_error",
+                503 | 529 => "overloaded_error",
+                504 => "timeout_error",
+                _ => "api_error",
+            };
+            json!({ "type": "error", "error": { "type": kind, "message": message } })
+        }
+        Dialect::Gemini => {
+            let kind = match status.as_u16() {
+                400 => "INVALID_ARGUMENT",
+                401 => "UNAUTHENTICATED",
+                403 => "PERMISSION_DENIED",
+                404 => "NOT_FOUND",
+                429 => "RESOURCE_EXHAUSTED",
+                503 => "UNAVAILABLE",
+                504 => "DEADLINE_EXCEEDED",
+                _ => "INTERNAL",
+            };
+            json!({ "error": { "code": status.as_u16(), "message": message, "status": kind } })
+        }
+        _ => {
+            let kind = match status.as_u16() {
+                401 => "authentication_error",
+                429 => "rate_limit_error",
+                400..=499 => "invalid_request_error",
+                _ => "server_error",
+            };
+            json!({ "error": { "message": message, "type": kind, "param": null, "code": null } })
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Reads what must be known of a request: the model's name and place, and whether it asks for a stream.
+
+use std::{borrow::Cow, fmt, ops::Range};
+
+use everturn_orchestrator::{AskedModel, ModelPlace};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// What is known of a request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) model: Option<AskedModel>,
+    pub(super) streams: bool,
+}
+
+/// Reads a body. Of one that is not a JSON object, nothing is known; its provider will say so.
+pub(super) fn body(json: &[u8]) -> Asked {
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let Ok(Fields { model, places, streams }) = reader.deserialize_map(Reading(json)) else {
+        return Asked::default();
+    };
+    if reader.end().is_err() {
+        return Asked::default();
+    }
+    let model = model.map(|name| AskedModel { name, place: ModelPlace::Body(places) });
+    Asked { model, streams }
+}
+
+#[derive(Default)]
+struct Fields {
+    model: Option<String>,
+    /// Where the name is: more than once if the field is, as it is not known which one counts.
+    places: Vec<Range<usize>>,
+    streams: bool,
+}
+
+struct Reading<'j>(&'j [u8]);
+
+impl<'de> Visitor<'de> for Reading<'de> {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let mut fields = Fields::default();
+        while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+            match &*name {
+                "model" => {
+                    let value = map.next_value::<&'de RawValue>()?.get();
+                    if let Ok(model) = serde_json::from_str(value) {
+                        let start = value.as_ptr() as usize - self.0.as_ptr() as usize;
+                        fields.places.push(start..start + value.len());
+                        fields.model = Some(model);
+                    }
+                }
+                "stream" => fields.streams = map.next_value::<&'de RawValue>()?.get() == "true",
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_found_where_it_is() {
+        let json = br#" {"messages":[{"model":"no"}], "model" : "a\"b", "stream": true , "x":{}}"#;
+        let Asked { model, streams } = body(json);
+        let AskedModel { name, place } = model.unwrap();
+        let ModelPlace::Body(places) = place else { panic!("{place:?}") };
+        assert_eq!((name.as_str(), streams, places.len()), ("a\"b", true, 1));
+        assert_eq!(&json[places[0].clone()], br#""a\"b""#);
+    }
+
+    #[test]
+    fn a_field_given_twice_is_found_twice() {
+        let AskedModel { name, place } = body(br#"{"model":"a","model":"b"}"#).model.unwrap();
+        assert_eq!(name, "b");
+        assert_eq!(place, ModelPlace::Body(vec![9..12, 21..24]));
+    }
+
+    #[test]
+    fn nothing_is_known_of_what_is_no_object() {
+        for json in [&b""[..], b"[]", b"{\"model\":\"a\"", b"{\"model\":\"a\"} x", b"\xff"] {
+            assert_eq!(body(json), Asked::default(), "{json:?}");
+        }
+        assert_eq!(body(br#"{"model":7,"stream":"true"}"#), Asked::default());
+    }
+}
