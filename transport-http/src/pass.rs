@@ -2,6 +2,9 @@
 
 mod answer;
 mod error;
+mod frames;
+mod held;
+mod merge;
 mod read;
 
 use axum::{
@@ -14,6 +17,7 @@ use axum::{
 use everturn_orchestrator::{Dialect, Outgoing, RelayCall};
 
 use crate::{api::Api, body};
+use answer::Client;
 pub(crate) use answer::PassedThrough;
 pub(crate) use error::refused;
 use read::Asked;
@@ -64,9 +68,9 @@ async fn pass(api: &Api, door: Door, prefix: &str, request: Request) -> Response
     };
     drop(room);
     let path = head.uri.path();
-    let path = path.strip_prefix(prefix).unwrap_or(path).to_owned();
-    let Asked { model, streams } = read::body(&bytes);
-    let call = RelayCall {
+    let path = path.strip_prefix(prefix).unwrap_or(path).to_owned();    let Asked { model, streams } = read::body(&bytes);
+    let named = model.as_ref().map(|model| model.name.clone()).unwrap_or_default();
+let call = RelayCall {
         dialects: door.speaks.to_vec(),
         provider: None,
         model,
@@ -84,9 +88,9 @@ async fn pass(api: &Api, door: Door, prefix: &str, request: Request) -> Response
         },
         budget: None,
         fails_on_quota: None,
-    };
+    };    let client = Client { dialect: door.dialect, model: named, streams };
     match api.orchestrator.pass_through(call) {
-        Ok(listener) => answer::answer(door.dialect, listener, place).await,
+        Ok(listener) => answer::answer(client, listener, place, api.limits.hold).await,
         Err(why) => error::not_passed(door.dialect, &why),
     }
 }

@@ -114,7 +114,7 @@ impl Calls {
 
     fn listener(self: &Arc<Self>, ports: &Arc<Ports>, call: &Arc<Call>) -> Option<Listener> {
         let (calls, ports, left) = (Arc::downgrade(self), Arc::downgrade(ports), Arc::downgrade(call));
-        call.tape.listen(move || leave(&calls, &ports, &left))
+        call.tape.listen(&call.id, move || leave(&calls, &ports, &left))
     }
 
     /// Called when a call's task has ended.

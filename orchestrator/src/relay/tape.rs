@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use everturn_wire::ConversationId;
 use futures_core::Stream;
 use http::{HeaderMap, StatusCode};
 
@@ -189,7 +190,7 @@ impl Tape {
     }
 
     /// Adds a listener, which receives everything from the start; `None` if the start is gone.
-    pub(super) fn listen<L>(self: &Arc<Self>, leaving: L) -> Option<Listener>
+    pub(super) fn listen<L>(self: &Arc<Self>, call: &ConversationId, leaving: L) -> Option<Listener>
     where
         L: FnOnce() + Send + Sync + 'static,
     {
@@ -203,7 +204,7 @@ impl Tape {
         if let Some(writer) = inner.writer.take() {
             writer.wake();
         }
-        Some(Listener { tape: self.clone(), id, leaving: Some(Box::new(leaving)) })
+        Some(Listener { tape: self.clone(), call: call.to_string(), id, leaving: Some(Box::new(leaving)) })
     }
 }
 
@@ -267,10 +268,18 @@ impl Inner {
 }
 
 /// A listener's position in an answer. Dropping it does not end the call.
-pub struct Listener {
-    tape: Arc<Tape>,
+pub struct Listener {    tape: Arc<Tape>,
+    /// The id of the call.
+    call: String,
     id: u64,
-    leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
+leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Listener {
+    /// Returns the id of the call.
+    pub fn call(&self) -> &str {
+        &self.call
+    }
 }
 
 impl Stream for Listener {

@@ -2,38 +2,63 @@
 
 use std::{
     io,
-    pin::Pin,
-    task::{Context, Poll},
+    pin::Pin,    task::{Context, Poll},
+    time::Duration,
 };
 
 use axum::{
-    body::Body,
-    http::{HeaderMap, StatusCode},
-    response::Response,
+    body::Body,    http::{
+        HeaderMap, HeaderValue, StatusCode,
+        header::{CACHE_CONTROL, CONTENT_TYPE},
+    },
+response::Response,
 };
 use bytes::Bytes;
 use everturn_orchestrator::{Dialect, Listener, NoAnswer, Said};
 use futures_util::{Stream, StreamExt as _};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
-use super::error;
+use super::{error, frames::Frames, held::Held};
 
 /// Marks a response that nothing may be added to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PassedThrough;
 
-/// Returns the response to a call.
-pub(super) async fn answer(
-    dialect: Dialect,
-    mut listener: Listener,
-    place: OwnedSemaphorePermit,
-) -> Response {
-    match listener.next().await {
-        Some(Said::Head(status, headers)) => passed(status, headers, Pieces { listener, _place: place }),
+/// A client that waits for an answer.
+pub(super) struct Client {
+    pub(super) dialect: Dialect,
+    /// The model, as it named it.
+    pub(super) model: String,
+    /// Whether it asked for a stream, so that it can be kept while it waits.
+    pub(super) streams: bool,
+}
+
+/// Returns the response to a call. If nothing is known of the answer for a while, a client that asked for a stream gets
+/// one that keeps it.
+pub(super) async fn answer(client: Client, mut listener: Listener, place: OwnedSemaphorePermit, every: Duration) -> Response {
+    let Client { dialect, model, streams } = client;
+    let said = match timeout(every, listener.next()).await {
+        Ok(said) => said,
+        Err(_) if streams => {
+            let frames = Frames::new(dialect, listener.call(), &model);
+            return held(Held::new(listener, frames, every, place));
+        }
+        Err(_) => listener.next().await,
+    };
+    match said {
+Some(Said::Head(status, headers)) => passed(status, headers, Pieces { listener, _place: place }),
         Some(Said::Nothing(why)) => error::no_answer(dialect, &why),
         // A tape begins with one of these.
         Some(Said::Piece(_) | Said::End | Said::Cut) | None => error::no_answer(dialect, &NoAnswer::Left),
     }
+}
+
+fn held(held: Held) -> Response {
+    let mut response = Response::new(Body::from_stream(held));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
 }
 
 fn passed(status: StatusCode, headers: HeaderMap, pieces: Pieces) -> Response {

@@ -38,7 +38,7 @@ pub(super) fn no_answer(dialect: Dialect, why: &NoAnswer) -> Response {
     }
 }
 
-fn status(failure: &Failure) -> StatusCode {
+pub(super) fn status(failure: &Failure) -> StatusCode {
     match failure.category {
         Category::Timeout => StatusCode::GATEWAY_TIMEOUT,
         Category::Internal => StatusCode::INTERNAL_SERVER_ERROR,
