@@ -24,7 +24,8 @@ pub struct CallLimits {
     /// Maximum number of event streams (`POST /chat`, `GET .../events` and answers over the AI SDK's WebSocket). Further
     /// ones receive a 503, over the WebSocket an error.
     pub streams: usize,
-    /// Silence after which an event stream sends a comment, so that intermediaries keep the connection open.    pub heartbeat: Duration,
+    /// Silence after which an event stream sends a comment, so that intermediaries keep the connection open.
+    pub heartbeat: Duration,
     /// How long a call that is passed through may be without an answer before its response begins all the same, and the
     /// interval of the frames that then keep its client.
     pub hold: Duration,
@@ -40,8 +41,9 @@ impl Default for CallLimits {
             chunks: 500,
             window: 1 << 20,
             list: 500,
-            streams: 1024,            heartbeat: Duration::from_secs(15),
+            streams: 1024,
+            heartbeat: Duration::from_secs(15),
             hold: Duration::from_secs(10),
-}
+        }
     }
 }

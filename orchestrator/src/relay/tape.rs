@@ -268,11 +268,12 @@ impl Inner {
 }
 
 /// A listener's position in an answer. Dropping it does not end the call.
-pub struct Listener {    tape: Arc<Tape>,
+pub struct Listener {
+    tape: Arc<Tape>,
     /// The id of the call.
     call: String,
     id: u64,
-leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
+    leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
 impl Listener {

@@ -124,7 +124,7 @@ impl Exchange {
         let (kind, coding) = (of(CONTENT_TYPE).to_owned(), of(CONTENT_ENCODING).to_owned());
         self.events.push_back(RelayEvent::Head(status, headers));
         let head = Head::of(&mut response);
-        self.events.extend(Endpoint::quota(&head).map(StreamEvent::Quota).map(RelayEvent::Fact));
+        self.events.extend(head.limits().map(StreamEvent::Limits).map(RelayEvent::Fact));
         if !status.is_success() {
             let body = Box::pin(async move { response.rest(MOST_REFUSAL).await });
             self.phase = Phase::Failing(body, Box::new(Failing::Refused(head)));

@@ -61,7 +61,10 @@ impl Frames {
     fn in_progress(&self) -> Bytes {
         let kind = if self.sent == 1 { "response.created" } else { "response.in_progress" };
         let number = self.sent - 1;
-        event(kind, &json!({ "type": kind, "sequence_number": number, "response": self.response("in_progress", Value::Null) }))
+        event(
+            kind,
+            &json!({ "type": kind, "sequence_number": number, "response": self.response("in_progress", Value::Null) }),
+        )
     }
 
     fn response(&self, status: &str, error: Value) -> Value {
@@ -87,10 +90,15 @@ impl Frames {
                     _ => "server_error",
                 });
                 let response = self.response("failed", json!({ "code": code, "message": message }));
-                event("response.failed", &json!({ "type": "response.failed", "sequence_number": self.sent, "response": response }))
+                event(
+                    "response.failed",
+                    &json!({ "type": "response.failed", "sequence_number": self.sent, "response": response }),
+                )
             }
             // The provider's own words, as they came.
-            Dialect::Messages if error.is_object() && said["type"] == "error" => lines("event: error\n", &text),
+            Dialect::Messages if error.is_object() && said["type"] == "error" => {
+                lines("event: error\n", &text)
+            }
             Dialect::Messages => {
                 let message = error["message"].as_str().map_or_else(|| shown(status, &text), str::to_owned);
                 let status = hyper::StatusCode::from_u16(status).unwrap_or_default();
@@ -171,10 +179,17 @@ mod tests {
     fn a_refusal_keeps_the_providers_words() {
         let body = "{\"type\":\"error\",\n \"error\":{\"type\":\"a\",\"message\":\"b\"}}";
         let told = frames(Dialect::Messages).refusal(400, body.as_bytes());
-        assert_eq!(text(&told), "event: error\ndata: {\"type\":\"error\",\ndata:  \"error\":{\"type\":\"a\",\"message\":\"b\"}}\n\n");
+        assert_eq!(
+            text(&told),
+            "event: error\ndata: {\"type\":\"error\",\ndata:  \"error\":{\"type\":\"a\",\"message\":\"b\"}}\n\n"
+        );
         let told = frames(Dialect::Messages).refusal(503, b"<html>");
-        assert!(text(&told).contains(r#""message":"HTTP 503: <html>""#) && text(&told).contains("overloaded_error"));
-        let told = frames(Dialect::Responses).refusal(400, br#"{"error":{"code":"context_length_exceeded","message":"b"}}"#);
+        assert!(
+            text(&told).contains(r#""message":"HTTP 503: <html>""#)
+                && text(&told).contains("overloaded_error")
+        );
+        let told = frames(Dialect::Responses)
+            .refusal(400, br#"{"error":{"code":"context_length_exceeded","message":"b"}}"#);
         assert!(text(&told).contains(r#""code":"context_length_exceeded""#), "{told:?}");
         let told = frames(Dialect::Chat).refusal(401, br#"{"error":{"message":"no"}}"#);
         assert_eq!(text(&told), "data: {\"error\":{\"message\":\"no\"}}\n\n");

@@ -39,17 +39,24 @@ enum State {
 }
 
 impl Held {
-    pub(super) fn new(listener: Listener, frames: Frames, every: Duration, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(
+        listener: Listener,
+        frames: Frames,
+        every: Duration,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
         let mut ticks = interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { listener, frames, ticks, state: State::Waiting, _place: place }
     }
 
-    fn take(&mut self, said: Option<Said>) -> Option<io::Result<Bytes>> {
+    fn hear(&mut self, said: Option<Said>) -> Option<io::Result<Bytes>> {
         let (next, told) = match (std::mem::replace(&mut self.state, State::Over), said) {
             (State::Waiting, Some(Said::Head(status, headers))) => {
-                let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-                let is_stream = kind.starts_with("text/event-stream") && !headers.contains_key("content-encoding");
+                let kind =
+                    headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+                let is_stream =
+                    kind.starts_with("text/event-stream") && !headers.contains_key("content-encoding");
                 match status.is_success() && is_stream {
                     true => (State::Passing(self.frames.has_begun_message().then(Merger::default)), None),
                     false => (State::Refused(status.as_u16(), Vec::new()), None),
@@ -94,7 +101,7 @@ impl Stream for Held {
                 return Poll::Ready(None);
             }
             if let Poll::Ready(said) = self.listener.poll_next_unpin(cx) {
-                match self.take(said) {
+                match self.hear(said) {
                     Some(Ok(bytes)) if bytes.is_empty() => {}
                     Some(told) => return Poll::Ready(Some(told)),
                     None => {}
