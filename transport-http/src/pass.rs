@@ -68,9 +68,10 @@ async fn pass(api: &Api, door: Door, prefix: &str, request: Request) -> Response
     };
     drop(room);
     let path = head.uri.path();
-    let path = path.strip_prefix(prefix).unwrap_or(path).to_owned();    let Asked { model, streams } = read::body(&bytes);
+    let path = path.strip_prefix(prefix).unwrap_or(path).to_owned();
+    let Asked { model, streams } = read::body(&bytes);
     let named = model.as_ref().map(|model| model.name.clone()).unwrap_or_default();
-let call = RelayCall {
+    let call = RelayCall {
         dialects: door.speaks.to_vec(),
         provider: None,
         model,
@@ -88,7 +89,8 @@ let call = RelayCall {
         },
         budget: None,
         fails_on_quota: None,
-    };    let client = Client { dialect: door.dialect, model: named, streams };
+    };
+    let client = Client { dialect: door.dialect, model: named, streams };
     match api.orchestrator.pass_through(call) {
         Ok(listener) => answer::answer(client, listener, place, api.limits.hold).await,
         Err(why) => error::not_passed(door.dialect, &why),

@@ -2,16 +2,18 @@
 
 use std::{
     io,
-    pin::Pin,    task::{Context, Poll},
+    pin::Pin,
+    task::{Context, Poll},
     time::Duration,
 };
 
 use axum::{
-    body::Body,    http::{
+    body::Body,
+    http::{
         HeaderMap, HeaderValue, StatusCode,
         header::{CACHE_CONTROL, CONTENT_TYPE},
     },
-response::Response,
+    response::Response,
 };
 use bytes::Bytes;
 use everturn_orchestrator::{Dialect, Listener, NoAnswer, Said};
@@ -35,7 +37,12 @@ pub(super) struct Client {
 
 /// Returns the response to a call. If nothing is known of the answer for a while, a client that asked for a stream gets
 /// one that keeps it.
-pub(super) async fn answer(client: Client, mut listener: Listener, place: OwnedSemaphorePermit, every: Duration) -> Response {
+pub(super) async fn answer(
+    client: Client,
+    mut listener: Listener,
+    place: OwnedSemaphorePermit,
+    every: Duration,
+) -> Response {
     let Client { dialect, model, streams } = client;
     let said = match timeout(every, listener.next()).await {
         Ok(said) => said,
@@ -46,7 +53,7 @@ pub(super) async fn answer(client: Client, mut listener: Listener, place: OwnedS
         Err(_) => listener.next().await,
     };
     match said {
-Some(Said::Head(status, headers)) => passed(status, headers, Pieces { listener, _place: place }),
+        Some(Said::Head(status, headers)) => passed(status, headers, Pieces { listener, _place: place }),
         Some(Said::Nothing(why)) => error::no_answer(dialect, &why),
         // A tape begins with one of these.
         Some(Said::Piece(_) | Said::End | Said::Cut) | None => error::no_answer(dialect, &NoAnswer::Left),
