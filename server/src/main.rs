@@ -37,6 +37,10 @@ use cli::{Cli, Command};
 use config::{Environment, required_report};
 use private::Private;
 
+/// Gives memory back to the system after a burst, which glibc's allocator does not if small blocks lie between.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let command = Cli::parse().command();

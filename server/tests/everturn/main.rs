@@ -5,6 +5,8 @@
 
 mod approval;
 mod branch;
+#[cfg(target_os = "linux")]
+mod burst;
 mod chat;
 mod client;
 #[cfg(target_os = "linux")]
