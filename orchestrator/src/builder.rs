@@ -10,11 +10,11 @@ use everturn_wire::{RequiredReport, RetrySettings};
 use crate::{
     Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy,
     RelayProvider, Reviewer, StateStore, SystemClock, Tool, ToolSource,
+    catalog::Catalog,
     compaction::Compactions,
     gate::Gates,
     health::SharedHealth,
     memory::{Memory, MemoryLimits},
-    model::{Model, Models},
     permission::Permissions,
     report::RequiredReports,
     route::PREFIX,
@@ -23,13 +23,9 @@ use crate::{
 /// Default lifetime of ephemeral conversations.
 const KEEP_EPHEMERAL: Duration = Duration::from_secs(60 * 60);
 
-type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
-
 /// Builds an [`Orchestrator`]. Everything except the models has a default.
 pub struct Builder {
-    models: Models,
-    /// Routes: the id, the ids of the targets, and the schedule. `None` = the default schedule.
-    routes: Vec<(String, Vec<String>, Option<SharedSchedule>)>,
+    catalog: Catalog,
     tools: Vec<Arc<dyn Tool>>,
     tool_sources: Vec<Arc<dyn ToolSource>>,
     schedule: Arc<dyn Schedule + Send + Sync>,
@@ -82,8 +78,7 @@ impl Orchestrator {
 impl Builder {
     fn new() -> Self {
         Self {
-            models: Models::default(),
-            routes: Vec::new(),
+            catalog: Catalog::new(),
             tools: Vec::new(),
             tool_sources: Vec::new(),
             schedule: Arc::new(Patient),
@@ -115,10 +110,17 @@ impl Builder {
         }
     }
 
+    /// Sets all models and routes at once, instead of those added before. [`Orchestrator::offer`] can replace them later.
+    #[must_use]
+    pub fn catalog(mut self, catalog: Catalog) -> Self {
+        self.catalog = catalog;
+        self
+    }
+
     /// Adds a model. Clients call it `credential/name`; the provider receives `name`. The first model is the default.
     #[must_use]
     pub fn model(mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) -> Self {
-        self.models.models.push(Arc::new(Model::new(credential, name, provider, None)));
+        self.catalog.model(credential, name, provider);
         self
     }
 
@@ -126,10 +128,7 @@ impl Builder {
     /// the id of the model, as `credential/name`; an unknown id creates a separate model.
     #[must_use]
     pub fn credential(mut self, of: &str, credential: &str, provider: Arc<dyn Provider>) -> Self {
-        let name = of.split_once('/').map_or(of, |(_, name)| name);
-        let is_known = self.models.models.iter().any(|model| model.id == of);
-        let sibling_of = is_known.then(|| of.to_owned());
-        self.models.models.push(Arc::new(Model::new(credential, name, provider, sibling_of)));
+        self.catalog.credential(of, credential, provider);
         self
     }
 
@@ -137,7 +136,7 @@ impl Builder {
     /// [`Self::model`] with its name as the credential, so that both share limits and routes.
     #[must_use]
     pub fn relay(mut self, provider: RelayProvider) -> Self {
-        self.models.relays.push(provider);
+        self.catalog.relay(provider);
         self
     }
 
@@ -154,7 +153,7 @@ impl Builder {
         schedule: impl Schedule + Send + Sync + 'static,
     ) -> Self {
         let targets = targets.into_iter().map(Into::into).collect();
-        self.routes.push((format!("{PREFIX}{name}"), targets, Some(Arc::new(schedule))));
+        self.catalog.route(name, targets, Some(Arc::new(schedule)));
         self
     }
 
@@ -163,14 +162,14 @@ impl Builder {
     #[must_use]
     pub fn plain_route<T: Into<String>>(mut self, name: &str, targets: impl IntoIterator<Item = T>) -> Self {
         let targets = targets.into_iter().map(Into::into).collect();
-        self.routes.push((format!("{PREFIX}{name}"), targets, None));
+        self.catalog.route(name, targets, None);
         self
     }
 
     /// Sets the model or route of turns that name none. Default: the first model.
     #[must_use]
     pub fn default_model(mut self, id: impl Into<String>) -> Self {
-        self.models.default = Some(id.into());
+        self.catalog.default_model(id);
         self
     }
 
@@ -279,7 +278,7 @@ impl Builder {
     /// Sets the context window of a model, in tokens.
     #[must_use]
     pub fn context_window(mut self, model: impl Into<String>, tokens: u64) -> Self {
-        self.compactions.windows.insert(model.into(), tokens);
+        self.catalog.context_window(model, tokens);
         self
     }
 

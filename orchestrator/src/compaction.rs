@@ -1,6 +1,6 @@
 //! Compaction: how a history that does not fit a model's context is shortened.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_wire::{ConversationId, Failure, TurnId};
@@ -38,20 +38,12 @@ pub(crate) struct Compactions {
     pub(crate) compactor: Option<Arc<dyn Compactor>>,
     /// The fraction of a model's context window above which the history is summarized ahead of an overflow.
     pub(crate) ahead: Option<f64>,
-    /// Context windows in tokens, by model id.
-    pub(crate) windows: BTreeMap<String, u64>,
 }
 
 impl Compactions {
-    /// Returns the context window of a model in tokens, if it is known.
-    pub(crate) fn window(&self, model: &str) -> Option<u64> {
-        self.windows.get(model).copied()
-    }
-
-    /// Returns the number of tokens above which the history is summarized before a request to this model is sent;
-    /// `None` = its window is unknown, or compaction ahead is off.
-    pub(crate) fn limit(&self, model: &str) -> Option<u64> {
-        let window = self.window(model)?;
+    /// Returns the number of tokens above which the history is summarized before a request to a model with this context
+    /// window is sent; `None` = compaction ahead is off.
+    pub(crate) fn limit(&self, window: u64) -> Option<u64> {
         // Exact up to 2^53 tokens.
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         self.ahead.map(|share| (window as f64 * share.clamp(0.0, 1.0)) as u64)

@@ -9,6 +9,7 @@
 
 mod attempt;
 mod builder;
+mod catalog;
 mod clock;
 mod cluster;
 mod compaction;
@@ -52,6 +53,7 @@ mod turn_log;
 mod upstream;
 
 pub use builder::Builder;
+pub use catalog::Catalog;
 pub use clock::{Clock, SystemClock};
 pub use cluster::{
     Appended, Cluster, CommandBus, Incoming, ListBus, ListEvent, Listed, LiveBus, LiveEvent, Member,

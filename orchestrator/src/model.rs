@@ -1,6 +1,6 @@
 //! Models and routes: what a turn can be run with.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use everturn_kernel::{Provider, Target};
 use everturn_wire::{Category, Failure, Parameters};
@@ -85,11 +85,15 @@ pub(crate) struct Models {
     pub(crate) default: Option<String>,
     /// The providers that calls are passed through to.
     pub(crate) relays: Vec<RelayProvider>,
+    /// Credentials whose models are not known: any name is passed on.
+    pub(crate) unlisted: Vec<(String, Arc<dyn Provider>)>,
+    /// Context windows in tokens, by model id.
+    pub(crate) windows: BTreeMap<String, u64>,
 }
 
 impl Models {
     pub(crate) fn is_empty(&self) -> bool {
-        self.models.is_empty()
+        self.models.is_empty() && self.unlisted.is_empty()
     }
 
     /// Returns all names that clients may ask for, the default first.
@@ -114,6 +118,9 @@ impl Models {
         for id in ids {
             let route = self.routes.iter().find(|route| route.id == *id);
             let mut found = route.map_or_else(|| self.targets(id), |route| route.targets.clone());
+            if found.is_empty() {
+                found.extend(self.unlisted(id).map(|model| model.target.clone()));
+            }
             if found.is_empty() {
                 let (credential, name) = id.split_once('/').unwrap_or((id, id));
                 found.push(Target {
@@ -184,24 +191,30 @@ impl Models {
     /// # Errors
     /// When it is no longer configured. To the turn, its target has failed permanently.
     pub(crate) fn asked(&self, choice: &Choice, target: Option<&Target>) -> Result<Arc<Model>, Failure> {
-        let id = match (choice, target) {
-            (Choice::Model(model), None) => return Ok(model.clone()),
-            (_, Some(target)) => &target.name,
-            (Choice::Route(route), None) => &route.id,
-        };
-        self.model(id).cloned().ok_or_else(|| {
-            let text = format!("the model {id} of this route is not configured");
+        // Looked up anew, because a key may have been replaced or removed since the turn began.
+        let id = target.map_or(choice.id(), |target| &target.name);
+        self.model(id).ok_or_else(|| {
+            let of_route = if choice.as_route().is_some() { " of this route" } else { "" };
+            let text = format!("the model {id}{of_route} is not configured");
             Failure::new(Category::NotFound, false, text)
         })
     }
 
     /// Returns the target with this name.
-    pub(crate) fn target(&self, name: &str) -> Option<&Target> {
-        self.models.iter().map(|model| &model.target).find(|target| target.name == name)
+    pub(crate) fn target(&self, name: &str) -> Option<Target> {
+        self.model(name).map(|model| model.target.clone())
     }
 
-    fn model(&self, id: &str) -> Option<&Arc<Model>> {
-        self.models.iter().find(|model| model.id == id)
+    fn model(&self, id: &str) -> Option<Arc<Model>> {
+        let listed = self.models.iter().find(|model| model.id == id).cloned();
+        listed.or_else(|| self.unlisted(id))
+    }
+
+    /// Returns the model with this id of a credential whose models are not known.
+    fn unlisted(&self, id: &str) -> Option<Arc<Model>> {
+        let (credential, name) = id.split_once('/').filter(|(_, name)| !name.trim().is_empty())?;
+        let (credential, provider) = self.unlisted.iter().find(|(known, _)| known == credential)?;
+        Some(Arc::new(Model::new(credential, name, provider.clone(), None)))
     }
 
     /// Returns the only model that its provider calls this.
@@ -215,6 +228,6 @@ impl Models {
 
     fn find(&self, id: &str) -> Option<Choice> {
         let route = self.routes.iter().find(|route| route.id == id).cloned().map(Choice::Route);
-        route.or_else(|| self.model(id).cloned().map(Choice::Model))
+        route.or_else(|| self.model(id).map(Choice::Model))
     }
 }

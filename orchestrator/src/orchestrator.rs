@@ -30,7 +30,7 @@ use everturn_wire::{
 use tokio::sync::broadcast;
 
 use crate::{
-    Clock, Cursor, Journal, cluster::Peers, conversation::Home, memory::Memory, observer::Observers,
+    Catalog, Clock, Cursor, Journal, cluster::Peers, conversation::Home, memory::Memory, observer::Observers,
     registry::Registry, relay::Calls, retry_settings::RetryScopes, session::Ports, shutdown::Shutdown,
     status::StatusChange, timer::Timers,
 };
@@ -212,6 +212,17 @@ impl Orchestrator {
 
     pub(crate) fn with_hidden(self, hidden: Option<Self>) -> Self {
         Self { hidden: hidden.map(Arc::new), ..self }
+    }
+
+    /// Replaces all models and routes. Turns that are running keep theirs by name: their next call uses the new provider, and
+    /// fails if their model is gone.
+    pub fn offer(&self, catalog: Catalog) {
+        if let Some(hidden) = self.hidden() {
+            hidden.offer(catalog.plain());
+        }
+        self.ports.models.replace(catalog);
+        // A key may have been replaced.
+        self.ports.health.forget_rejected_keys();
     }
 
     /// Returns the hidden conversations in which a model reviews tool calls: those in progress and some recent ones. They are

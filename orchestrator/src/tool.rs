@@ -27,6 +27,11 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
+    /// Whether it is offered to turns that begin now. Default: yes.
+    fn is_offered(&self) -> bool {
+        true
+    }
+
     /// The policy for the tool's calls if no configured rule matches ([`Policy`]).
     fn policy(&self) -> Policy {
         Policy::Allow

@@ -32,8 +32,9 @@ pub(crate) struct Toolbox {
 }
 
 struct Made {
-    /// The lists that it was built from, one for each source.
+    /// The lists that it was built from: one for each source, and which of the own tools were offered.
     of: Vec<Listed>,
+    own: Vec<bool>,
     set: ToolSet,
     /// Turn configurations without these tools and with them; shared, because there may be a million turns.
     configured: Vec<(Arc<Configured>, Arc<Configured>)>,
@@ -42,7 +43,7 @@ struct Made {
 impl Toolbox {
     pub(crate) fn new(own: Vec<Arc<dyn Tool>>, sources: Vec<Arc<dyn ToolSource>>) -> Self {
         let of: Vec<Listed> = sources.iter().map(|source| source.tools()).collect();
-        let made = Made { set: combined(&own, &of), of, configured: Vec::new() };
+        let made = Made::new(&own, of);
         Self { own, sources, made: Mutex::new(made) }
     }
 
@@ -102,7 +103,8 @@ impl Toolbox {
     /// Describes to people which tools are offered, where they come from, and their policies.
     pub(crate) fn told(&self, policy: &dyn Fn(&str, &dyn Tool) -> Policy) -> Tools {
         let mut taken = BTreeSet::new();
-        let (tools, _) = told(&self.own, &mut taken, policy);
+        let own: Vec<_> = self.own.iter().filter(|tool| tool.is_offered()).cloned().collect();
+        let (tools, _) = told(&own, &mut taken, policy);
         let source = |source: &Arc<dyn ToolSource>| {
             let (state, (tools, refused)) = (source.state(), told(&source.tools(), &mut taken, policy));
             let refused = refused.map(|name| format!("{name} is not offered: another tool has that name"));
@@ -121,11 +123,19 @@ impl Toolbox {
     fn made<T>(&self, then: impl FnOnce(&mut Made) -> T) -> T {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |(source, of): (&Arc<dyn ToolSource>, &Listed)| Arc::ptr_eq(&source.tools(), of);
-        if !self.sources.iter().zip(&made.of).all(is_same) {
-            let of: Vec<Listed> = self.sources.iter().map(|source| source.tools()).collect();
-            *made = Made { set: combined(&self.own, &of), of, configured: Vec::new() };
+        let is_own_same = self.own.iter().map(|tool| tool.is_offered()).eq(made.own.iter().copied());
+        if !is_own_same || !self.sources.iter().zip(&made.of).all(is_same) {
+            *made = Made::new(&self.own, self.sources.iter().map(|source| source.tools()).collect());
         }
         then(&mut made)
+    }
+}
+
+impl Made {
+    fn new(own: &[Arc<dyn Tool>], of: Vec<Listed>) -> Self {
+        let offered = own.iter().filter(|tool| tool.is_offered()).cloned().collect::<Vec<_>>();
+        let set = combined(&offered, &of);
+        Self { set, of, own: own.iter().map(|tool| tool.is_offered()).collect(), configured: Vec::new() }
     }
 }
 

@@ -13,7 +13,7 @@ use futures_core::stream::BoxStream;
 use serde_json::Map;
 
 use crate::{
-    AnswerLimits, ConfigError, EndpointConfig, HttpClient,
+    AnswerLimits, ConfigError, EndpointConfig, HttpClient, Lister,
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
@@ -73,6 +73,13 @@ impl Anthropic {
     pub fn new(http: HttpClient, config: AnthropicConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-api-key"), &[VERSION])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
+    }
+}
+
+impl Anthropic {
+    /// Returns what reads the list of models.
+    pub fn lister(&self) -> Lister {
+        Lister::new(&self.endpoint, Some(("limit", "1000")))
     }
 }
 

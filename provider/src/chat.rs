@@ -13,7 +13,7 @@ use futures_core::stream::BoxStream;
 use serde_json::Map;
 
 use crate::{
-    AnswerLimits, ConfigError, EndpointConfig, HttpClient,
+    AnswerLimits, ConfigError, EndpointConfig, HttpClient, Lister,
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
@@ -122,6 +122,13 @@ impl ChatCompletions {
     pub fn new(http: HttpClient, config: ChatConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config) })
+    }
+}
+
+impl ChatCompletions {
+    /// Returns what reads the list of models.
+    pub fn lister(&self) -> Lister {
+        Lister::new(&self.endpoint, None)
     }
 }
 

@@ -40,6 +40,9 @@ const HARMLESS_HEADERS: &[&str] = &[
 /// Query parameters that carry no credential.
 const HARMLESS_FIELDS: &[&str] = &["alt", "api-version", "version"];
 
+/// The field of the query with which Gemini's API is asked for event streams.
+const SSE: (&str, &str) = ("alt", "sse");
+
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -132,9 +135,9 @@ impl Endpoint {
         Ok(Self { client, base, headers, owned, veil })
     }
 
-    /// Adds a field to the query of every request.
-    pub(crate) fn with_query(mut self, name: &str, value: &str) -> Self {
-        self.base.query_pairs_mut().append_pair(name, value);
+    /// Has calls answered with an event stream by an API that would send one JSON array.
+    pub(crate) fn with_sse(mut self) -> Self {
+        self.base.query_pairs_mut().append_pair(SSE.0, SSE.1);
         self
     }
 
@@ -193,6 +196,25 @@ impl Endpoint {
         replace(&mut headers, &self.owned);
         let mut request = hyper::Request::builder().method(method).uri(uri).body(body.into())?;
         *request.headers_mut() = headers;
+        Ok(request)
+    }
+
+    /// Builds a request that reads something below the base URL.
+    pub(crate) fn get(&self, path: &[&str], query: Option<(&str, &str)>) -> Request {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        // Only calls are answered with an event stream.
+        let kept: Vec<_> = self.base.query_pairs().filter(|(name, value)| (&**name, &**value) != SSE).collect();
+        url.set_query(None);
+        for (name, value) in kept.iter().map(|(name, value)| (&**name, &**value)).chain(query) {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        let mut request = hyper::Request::get(url.as_str()).body(Bytes::new().into())?;
+        request.headers_mut().clone_from(&self.headers);
+        request.headers_mut().remove(CONTENT_TYPE);
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         Ok(request)
     }
 

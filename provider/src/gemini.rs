@@ -15,7 +15,7 @@ use futures_util::StreamExt as _;
 use serde_json::Map;
 
 use crate::{
-    AnswerLimits, ConfigError, EndpointConfig, HttpClient,
+    AnswerLimits, ConfigError, EndpointConfig, HttpClient, Lister,
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
@@ -70,9 +70,15 @@ impl Gemini {
     /// Returns an error if the URL, the key or a header is invalid.
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?
-            // Otherwise the answer would be one JSON array.
-            .with_query("alt", "sse");
+            .with_sse();
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), non_thinking: Arc::default() })
+    }
+}
+
+impl Gemini {
+    /// Returns what reads the list of models.
+    pub fn lister(&self) -> Lister {
+        Lister::new(&self.endpoint, Some(("pageSize", "1000")))
     }
 }
 

@@ -16,7 +16,7 @@ use futures_util::StreamExt as _;
 use serde_json::Map;
 
 use crate::{
-    AnswerLimits, ConfigError, EndpointConfig, HttpClient,
+    AnswerLimits, ConfigError, EndpointConfig, HttpClient, Lister,
     answer::Answer,
     clock,
     endpoint::{Credential, Endpoint},
@@ -70,6 +70,13 @@ impl Responses {
     pub fn new(http: HttpClient, config: ResponsesConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::new(http, &config.endpoint, Credential::Bearer, &[])?;
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), refused: Arc::default() })
+    }
+}
+
+impl Responses {
+    /// Returns what reads the list of models.
+    pub fn lister(&self) -> Lister {
+        Lister::new(&self.endpoint, None)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Builds an orchestrator from the builder's settings.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use everturn_kernel::{Compaction, Walls};
+use everturn_kernel::Compaction;
 
-use super::{Builder, SharedSchedule};
+use super::Builder;
 use crate::{
     Clock, Exponential, Journal, MemoryJournal, MemoryState, Orchestrator, Patient,
+    catalog::{Defaults, Offered},
     clock::Steady,
     cluster::Peers,
     journal::{Configured, Guarded},
@@ -14,7 +15,6 @@ use crate::{
     observer::Observers,
     permission::{GrantStore, Permissions},
     retry_settings::RetryScopes,
-    route::{Route, on_route},
     session::Ports,
     status::StatusChanges,
     telemetry,
@@ -33,34 +33,23 @@ impl Builder {
             let usual = u64::try_from(Patient::BUDGET.as_millis()).ok();
             settings.budget.max_wait_ms = settings.budget.max_wait_ms.or(usual);
         }
-        let sits_out = self.sits_out_limits;
-        let walled = move |schedule: SharedSchedule| -> SharedSchedule {
-            if sits_out { Arc::new(Walls(schedule)) } else { schedule }
-        };
-        let usual = walled(self.schedule.clone());
-        let configured = Arc::new(Configured {
+        let mut configured = Configured {
             max_output_tokens: self.max_output_tokens,
             system_prompt: self.system_prompt,
             tools: Some(tools.current().names().map(str::to_owned).collect()),
-            schedule: usual.saved(),
+            schedule: None,
             auto_retry: None,
-        });
-        let mut models = self.models;
-        let several = models.models.iter().filter_map(|model| model.sibling_of.clone());
-        let several = several.collect::<BTreeSet<_>>().into_iter().map(|id| (id.clone(), vec![id], None));
-        for (id, targets, schedule) in self.routes.into_iter().chain(several) {
-            let is_own = schedule.is_some();
-            let schedule = walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
-            let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*configured).clone() });
-            let targets = models.targets_of(&targets);
-            if !targets.is_empty() {
-                models.routes.push(Arc::new(Route { id, targets, schedule, is_own, configured }));
-            }
-        }
+        };
+        let (schedule, sits_out_limits) = (self.schedule, self.sits_out_limits);
+        let defaults = |configured| Defaults { schedule: schedule.clone(), sits_out_limits, configured };
+        let usual = defaults(Arc::default()).walled(schedule.clone());
+        configured.schedule = usual.saved();
+        let configured = Arc::new(configured);
+        let models = Offered::new(defaults(configured.clone()), self.catalog);
         let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
         let clock: Arc<dyn Clock> = Arc::new(Steady::new(self.clock));
         settings.compaction = self.compacts.map(|model| Compaction {
-            targets: model.map(|model| models.targets_of(&[model])).unwrap_or_default(),
+            targets: model.map(|model| models.now().targets_of(&[model])).unwrap_or_default(),
         });
         let observers = Observers::new(self.observer);
         let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
@@ -109,9 +98,8 @@ impl Builder {
     fn reviewers(&mut self, model: String) -> Orchestrator {
         let (journal, desk) = (Arc::new(MemoryJournal::new()), Arc::new(Desk::default()));
         let orchestrator = Self {
-            models: self.models.clone(),
             // The review itself is repeated, so its turns only move to other targets.
-            routes: self.routes.iter().map(|(id, targets, _)| (id.clone(), targets.clone(), None)).collect(),
+            catalog: self.catalog.plain(),
             schedule: Arc::new(Exponential { max_retries: 0, ..Exponential::default() }),
             clock: self.clock.clone(),
             health: self.health.clone(),

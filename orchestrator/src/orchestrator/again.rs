@@ -132,14 +132,14 @@ impl Orchestrator {
             None => last(&conversation, &turns, &what)?,
         };
         let last_model = conversation.state().record.head.model.clone();
-        let model = self.ports.models.choose(what.model.as_deref(), last_model.as_deref())?;
+        let model = self.ports.models.now().choose(what.model.as_deref(), last_model.as_deref())?;
         self.check_retry(&conversation, &model, what.retry.as_ref())?;
         let retry = what.retry.as_ref();
         let mut settings =
             TurnSettings::of_message(&self.ports, &conversation, model, None, supersedes, retry);
         settings.inherit(inherited);
         if let Some(scope) = &settings.definition.request {
-            self.ports.models.check_parameters(&settings.model, &scope.parameters)?;
+            self.ports.models.now().check_parameters(&settings.model, &scope.parameters)?;
         }
         let seated = conversation.claim_since(vacancy)?;
         settings.definition.approvals = what.approvals.or(approvals).unwrap_or_default();

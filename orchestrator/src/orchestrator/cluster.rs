@@ -97,7 +97,7 @@ impl Orchestrator {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: peers.started_at(self.ports.clock.now()).0,
             turns: self.ports.timers.len() as u64 + self.ports.shutdown.writers() as u64,
-            models: announced(self.ports.models.ids()),
+            models: announced(self.ports.models.now().ids()),
             tool_sources: announced(self.ports.tools.sources().map(str::to_owned)),
         };
         cluster.members.renew(&member).await?;
@@ -209,9 +209,9 @@ async fn hear(parts: Parts, mut notices: BoxStream<'static, Bytes>) {
     while let Some(notice) = notices.next().await {
         let Some(Orchestrator { ports, .. }) = parts.get() else { return };
         let Some(notice) = Notice::read(&notice) else { continue };
-        let Some(target) = ports.models.target(notice.target()) else { continue };
+        let Some(target) = ports.models.now().target(notice.target()) else { continue };
         let now = ports.clock.now();
-        ports.health.hear(&notice, target, now);
+        ports.health.hear(&notice, &target, now);
         for (at, id) in ports.gates.hear(notice, now) {
             ports.timers.look_at(at, id);
         }

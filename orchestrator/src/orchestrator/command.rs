@@ -173,7 +173,7 @@ impl Orchestrator {
         model: Option<String>,
     ) -> Result<bool, Error> {
         let model = match model {
-            Some(model) => Some(self.ports.models.choose(Some(&model), None)?.id().to_owned()),
+            Some(model) => Some(self.ports.models.now().choose(Some(&model), None)?.id().to_owned()),
             None => None,
         };
         let control = Control { model, ..Control::from(Input::RetryNow) };

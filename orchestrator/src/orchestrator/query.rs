@@ -261,14 +261,15 @@ impl Orchestrator {
 
     /// Returns the ids of all models (`credential/model`, the default first), then of all routes (`route/name`).
     pub fn models(&self) -> Vec<String> {
-        self.ports.models.ids()
+        self.ports.models.now().ids()
     }
 
     /// Returns all targets in the order in which they were added, each with its current problem, if any; of several,
     /// the one that lasts longest.
     pub fn targets(&self) -> Vec<TargetState> {
         let (now, health) = (self.ports.clock.now(), self.ports.health.copy());
-        let targets = self.ports.models.models.iter().map(|model| model.target.clone());
+        let models = self.ports.models.now();
+        let targets = models.models.iter().map(|model| model.target.clone());
         let state = |target: Target| {
             let mark = health.mark(now, &target);
             TargetState {

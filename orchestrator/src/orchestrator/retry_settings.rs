@@ -162,7 +162,7 @@ impl Orchestrator {
         let set = Set { message: None, conversation: Some(set), global: global.as_deref() };
         let last_model = conversation.state().record.head.model.clone();
         // The settings can be read even if no model is configured.
-        let model = ports.models.choose(None, last_model.as_deref()).ok();
+        let model = ports.models.now().choose(None, last_model.as_deref()).ok();
         Ok(set.on(&model.as_ref().map_or_else(|| ports.plain_base(), |model| ports.base(model))))
     }
 
@@ -182,7 +182,7 @@ impl Orchestrator {
 
     /// Checks that fallback chains name models or routes that exist, and that no chain leads back to its start.
     fn check_chains(&self, chains: &FallbackChains) -> Result<(), Error> {
-        let models = &self.ports.models;
+        let models = self.ports.models.now();
         let wrong = |why: String| Err(InvalidRetrySettings(why).into());
         for (of, names) in &chains.0 {
             if let Some(unknown) = [of].into_iter().chain(names).find(|id| !models.has(id)) {

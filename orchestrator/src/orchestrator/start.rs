@@ -115,8 +115,8 @@ impl Orchestrator {
     async fn start_in(&self, id: &ConversationId, mut checked: Checked) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         // Checked first, so that an unknown model does not create a conversation.
-        let model = self.ports.models.choose(checked.start.model.as_deref(), None)?;
-        self.ports.models.check_parameters(&model, &checked.start.parameters)?;
+        let model = self.ports.models.now().choose(checked.start.model.as_deref(), None)?;
+        self.ports.models.now().check_parameters(&model, &checked.start.parameters)?;
         let Some(_) = &self.ports.peers else {
             let conversation = self.open(id, checked.is_new).await?;
             session::go_on_if_due(&self.ports, &conversation)?;
@@ -177,7 +177,7 @@ impl Orchestrator {
             return Ok(begun);
         }
         let last_model = conversation.state().record.head.model.clone();
-        let model = self.ports.models.choose(start.model.as_deref(), last_model.as_deref())?;
+        let model = self.ports.models.now().choose(start.model.as_deref(), last_model.as_deref())?;
         self.check_retry(conversation, &model, start.retry.as_ref())?;
         let mut settings = {
             let (effort, retry) = (start.reasoning_effort.clone(), start.retry.as_ref());
@@ -190,7 +190,7 @@ impl Orchestrator {
         }
         if let Some(scope) = scope(&start, given.as_ref()) {
             // Checks every target of a route or fallback chain.
-            self.ports.models.check_parameters(&settings.model, &scope.parameters)?;
+            self.ports.models.now().check_parameters(&settings.model, &scope.parameters)?;
             settings.bring(Arc::new(scope));
             check_choice(&settings, &start)?;
         }

@@ -98,9 +98,10 @@ pub(super) fn choose(
     now: Millis,
 ) -> Result<Chosen, RelayError> {
     let asked = call.model.as_ref().map(|model| model.name.as_str());
-    let (provider, choice, mut legs) = match known(&ports.models, call, asked)? {
+    let models = ports.models.now();
+    let (provider, choice, mut legs) = match known(&models, call, asked)? {
         Some(known) => known,
-        None => unlisted(&ports.models.relays, names, call, asked)?,
+        None => unlisted(&models.relays, names, call, asked)?,
     };
     let caller = key::caller(&call.request.headers, call.request.query.as_deref());
     for leg in &mut legs {

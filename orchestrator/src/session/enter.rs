@@ -26,7 +26,7 @@ pub(crate) fn send(
     control: Control,
 ) -> Result<bool, Error> {
     // Without any model the turn cannot resume and stays as it is.
-    Ok(match conversation.send(control, !ports.models.is_empty())? {
+    Ok(match conversation.send(control, !ports.models.now().is_empty())? {
         Command::Sent => true,
         Command::NoTurn => false,
         Command::WithTurn(parked, seated) => {
@@ -41,7 +41,7 @@ pub(crate) fn send(
 /// # Errors
 /// When the turn cannot be read, or the orchestrator is shutting down.
 pub(crate) fn go_on_if_due(ports: &Arc<Ports>, conversation: &Arc<Conversation>) -> Result<(), Error> {
-    if ports.models.is_empty() {
+    if ports.models.now().is_empty() {
         return Ok(());
     }
     if let Some((parked, seated)) = conversation.claim_due(ports.clock.now())? {
@@ -80,7 +80,7 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
         let model = seated.conversation.state().record.head.model.clone();
         match TurnTask::again(&ports, parked, model.as_deref()) {
             Ok(job) => run(ports, seated, Box::new(job)).await,
-            // Cannot happen: a model was available before the turn was taken up, and models are never removed.
+            // Only if all models were removed since.
             Err(error) => {
                 tracing::error!(conversation = %seated.conversation.id, %error, "a turn could not be taken up");
             }

@@ -24,7 +24,7 @@ impl Way {
         if current.id() == id {
             return Some(Self::Same(Input::RetryNow));
         }
-        ports.models.choose(Some(id), None).ok().map(Self::Other)
+        ports.models.now().choose(Some(id), None).ok().map(Self::Other)
     }
 }
 

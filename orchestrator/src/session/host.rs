@@ -180,7 +180,7 @@ impl<'s> TurnHost<'s> {
     /// Whether a model supports all parameters that the turn's request sets.
     fn accepts(&self, choice: &Choice) -> bool {
         let scope = self.settings.definition.request.as_ref();
-        scope.is_none_or(|scope| self.shared.models.check_parameters(choice, &scope.parameters).is_ok())
+        scope.is_none_or(|scope| self.shared.models.now().check_parameters(choice, &scope.parameters).is_ok())
     }
 
     /// Allows a tool for the whole conversation, if a person's answer that this batch saved says so: before its call runs,

@@ -21,10 +21,10 @@ fn lacks_model(ports: &Ports, Parked { turn, definition, .. }: &Parked) -> Optio
     let targets = &turn.settings().targets;
     if targets.is_empty() {
         let model = &definition.model;
-        return (!model.is_empty() && !ports.models.knows(model)).then(|| model.clone());
+        return (!model.is_empty() && !ports.models.now().knows(model)).then(|| model.clone());
     }
     // With any of its targets, it moves on to that one.
-    let knows_one = targets.iter().any(|target| ports.models.knows(&target.name));
+    let knows_one = targets.iter().any(|target| ports.models.now().knows(&target.name));
     let names = || targets.iter().map(|target| target.name.as_str()).collect::<Vec<_>>().join(" or ");
     (!knows_one).then(names)
 }

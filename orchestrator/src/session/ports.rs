@@ -6,13 +6,14 @@ use everturn_kernel::{Schedule, Settings, Target};
 use everturn_wire::ConversationId;
 
 use crate::{
+    catalog::Offered,
     clock::Clock,
     cluster::Peers,
     compaction::Compactions,
     gate::Gates,
     health::SharedHealth,
     journal::{Commit, Configured, Journal, JournalError, Version},
-    model::{Choice, Models},
+    model::Choice,
     permission::Permissions,
     report::RequiredReports,
     retry_settings::{Base, RetryScopes, Set},
@@ -28,7 +29,7 @@ use crate::{
 
 /// What sessions need to run turns. It gives no access to conversations: a session has only its own.
 pub(crate) struct Ports {
-    pub(crate) models: Models,
+    pub(crate) models: Offered,
     pub(crate) health: Arc<SharedHealth>,
     pub(crate) gates: Arc<Gates>,
     /// Where health and gates are persisted; `None` = in memory only.
@@ -81,13 +82,14 @@ impl Ports {
     /// those of the chain.
     pub(crate) fn with_chain(&self, choice: Choice, set: Set<'_>) -> Choice {
         // The bare model or route, as the previous turn may have had another chain.
-        let choice = self.models.choose(Some(choice.id()), None).unwrap_or(choice);
+        let models = self.models.now();
+        let choice = models.choose(Some(choice.id()), None).unwrap_or(choice);
         let chain = self.retry.chain_of(set, choice.id());
         if chain.is_empty() {
             return choice;
         }
         let ids: Vec<String> = [choice.id().to_owned()].into_iter().chain(chain).collect();
-        let targets = self.models.targets_of(&ids);
+        let targets = models.targets_of(&ids);
         Choice::Route(Arc::new(match choice.as_route() {
             Some(route) => Route { targets, ..route.clone() },
             None => {

@@ -190,7 +190,7 @@ impl TurnSettings {
         let callers = definition.request.as_deref().and_then(RequestScope::specs);
         let tools = callers.map_or(tools, ToolSet::of_caller);
         if let Some(scope) = &definition.request
-            && let Err(refused) = ports.models.check_parameters(&model, &scope.parameters)
+            && let Err(refused) = ports.models.now().check_parameters(&model, &scope.parameters)
         {
             gone.get_or_insert_with(|| refused.to_string());
         }
@@ -305,7 +305,7 @@ impl TurnTask {
     pub(super) fn again(ports: &Ports, parked: Parked, asked: Option<&str>) -> Result<Self, Error> {
         let Parked { mut turn, definition, .. } = parked;
         let asked = Some(definition.model.as_str()).filter(|model| !model.is_empty()).or(asked);
-        let model = ports.models.choose(None, asked)?;
+        let model = ports.models.now().choose(None, asked)?;
         let (settings, gone) = TurnSettings::restore(ports, &turn, model, definition);
         let input = gone.map_or(Input::Recover, |gone| fault(&gone));
         let (mut effects, now) = (Effects::new(), ports.clock.now());

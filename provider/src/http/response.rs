@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use everturn_diagnosis::Transport;
 use hyper::{
     HeaderMap,
     body::{Body as _, Incoming},
@@ -121,6 +122,24 @@ impl Response {
         };
         let _ = timeout(limit, read).await;
         pieces
+    }
+
+    /// Reads the whole body.
+    ///
+    /// # Errors
+    /// When the connection breaks, the body pauses for too long, or it is longer than `limit` bytes.
+    pub(crate) async fn whole(&mut self, limit: usize) -> Result<Vec<u8>, ConnectionError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            if body.len() + chunk.len() > limit {
+                return Err(ConnectionError {
+                    kind: Transport::Truncated,
+                    text: format!("the answer is longer than {} MiB", limit >> 20),
+                });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
     }
 
     /// Releases a body that is no longer needed. Waits briefly for its end so that the connection can be reused. If the

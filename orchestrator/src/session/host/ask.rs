@@ -25,7 +25,7 @@ impl TurnHost<'_> {
     /// Starts a call and returns its events; a held call yields only [`StreamEvent::Held`].
     pub(super) fn ask(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.asked = Some(op);
-        let model = match self.shared.models.asked(&self.settings.model, turn.target()) {
+        let model = match self.shared.models.now().asked(&self.settings.model, turn.target()) {
             Ok(model) => model,
             Err(gone) => {
                 let at = self.shared.clock.now();

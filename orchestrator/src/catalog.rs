@@ -1,0 +1,132 @@
+//! The models and routes on offer, which can be replaced while turns run.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use everturn_kernel::{Provider, Schedule, Walls};
+
+use crate::{
+    RelayProvider,
+    journal::Configured,
+    model::{Model, Models},
+    route::{PREFIX, Route, on_route},
+};
+
+pub(crate) type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
+
+/// Models and routes to offer: see [`Builder`](crate::Builder) and [`Orchestrator::offer`](crate::Orchestrator::offer).
+#[derive(Clone, Default)]
+pub struct Catalog {
+    models: Models,
+    /// The id, the ids of the targets, and the schedule. `None` = the default schedule.
+    routes: Vec<(String, Vec<String>, Option<SharedSchedule>)>,
+}
+
+impl Catalog {
+    /// Creates a catalog without models.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a model: see [`Builder::model`](crate::Builder::model).
+    pub fn model(&mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) {
+        self.models.models.push(Arc::new(Model::new(credential, name, provider, None)));
+    }
+
+    /// Adds another credential for a model: see [`Builder::credential`](crate::Builder::credential).
+    pub fn credential(&mut self, of: &str, credential: &str, provider: Arc<dyn Provider>) {
+        let name = of.split_once('/').map_or(of, |(_, name)| name);
+        let is_known = self.models.models.iter().any(|model| model.id == of);
+        let sibling_of = is_known.then(|| of.to_owned());
+        self.models.models.push(Arc::new(Model::new(credential, name, provider, sibling_of)));
+    }
+
+    /// Accepts any model name for a credential, because its models are not known: `credential/anything` is passed on to
+    /// the provider. Such models are not listed.
+    pub fn any_model(&mut self, credential: &str, provider: Arc<dyn Provider>) {
+        self.models.unlisted.push((credential.to_owned(), provider));
+    }
+
+    /// Adds a provider that calls are passed through to: see [`Builder::relay`](crate::Builder::relay).
+    pub fn relay(&mut self, provider: RelayProvider) {
+        self.models.relays.push(provider);
+    }
+
+    /// Adds a route: see [`Builder::route`](crate::Builder::route). `schedule`: `None` = the default one, as with
+    /// [`Builder::plain_route`](crate::Builder::plain_route).
+    pub fn route(&mut self, name: &str, targets: Vec<String>, schedule: Option<SharedSchedule>) {
+        self.routes.push((format!("{PREFIX}{name}"), targets, schedule));
+    }
+
+    /// Sets the model or route of turns that name none. Default: the first model.
+    pub fn default_model(&mut self, id: impl Into<String>) {
+        self.models.default = Some(id.into());
+    }
+
+    /// Sets the context window of a model, in tokens.
+    pub fn context_window(&mut self, model: impl Into<String>, tokens: u64) {
+        self.models.windows.insert(model.into(), tokens);
+    }
+
+    /// Returns the same models and routes with the default schedule.
+    pub(crate) fn plain(&self) -> Self {
+        let routes = self.routes.iter().map(|(id, targets, _)| (id.clone(), targets.clone(), None));
+        Self { models: self.models.clone(), routes: routes.collect() }
+    }
+}
+
+/// What a catalog's routes are made with.
+pub(crate) struct Defaults {
+    pub(crate) schedule: SharedSchedule,
+    /// Whether turns wait out usage limits.
+    pub(crate) sits_out_limits: bool,
+    pub(crate) configured: Arc<Configured>,
+}
+
+impl Defaults {
+    /// Returns the schedule as turns use it.
+    pub(crate) fn walled(&self, schedule: SharedSchedule) -> SharedSchedule {
+        if self.sits_out_limits { Arc::new(Walls(schedule)) } else { schedule }
+    }
+
+    /// Makes the routes. A model with several credentials is one, too.
+    fn resolve(&self, catalog: Catalog) -> Models {
+        let mut models = catalog.models;
+        let several = models.models.iter().filter_map(|model| model.sibling_of.clone());
+        let several = several.collect::<BTreeSet<_>>().into_iter().map(|id| (id.clone(), vec![id], None));
+        for (id, targets, schedule) in catalog.routes.into_iter().chain(several) {
+            let is_own = schedule.is_some();
+            let schedule = self.walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
+            let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*self.configured).clone() });
+            let targets = models.targets_of(&targets);
+            if !targets.is_empty() {
+                models.routes.push(Arc::new(Route { id, targets, schedule, is_own, configured }));
+            }
+        }
+        models
+    }
+}
+
+/// The models and routes that turns can be run with now.
+pub(crate) struct Offered {
+    defaults: Defaults,
+    models: RwLock<Arc<Models>>,
+}
+
+impl Offered {
+    pub(crate) fn new(defaults: Defaults, catalog: Catalog) -> Self {
+        let models = RwLock::new(Arc::new(defaults.resolve(catalog)));
+        Self { defaults, models }
+    }
+
+    pub(crate) fn now(&self) -> Arc<Models> {
+        self.models.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn replace(&self, catalog: Catalog) {
+        let models = Arc::new(self.defaults.resolve(catalog));
+        *self.models.write().unwrap_or_else(PoisonError::into_inner) = models;
+    }
+}
