@@ -99,7 +99,8 @@ impl Defaults {
         for (id, targets, schedule) in catalog.routes.into_iter().chain(several) {
             let is_own = schedule.is_some();
             let schedule = self.walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
-            let configured = Arc::new(Configured { schedule: schedule.saved(), ..(*self.configured).clone() });
+            let configured =
+                Arc::new(Configured { schedule: schedule.saved(), ..(*self.configured).clone() });
             let targets = models.targets_of(&targets);
             if !targets.is_empty() {
                 models.routes.push(Arc::new(Route { id, targets, schedule, is_own, configured }));

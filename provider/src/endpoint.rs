@@ -206,7 +206,8 @@ impl Endpoint {
             segments.pop_if_empty().extend(path);
         }
         // Only calls are answered with an event stream.
-        let kept: Vec<_> = self.base.query_pairs().filter(|(name, value)| (&**name, &**value) != SSE).collect();
+        let kept: Vec<_> =
+            self.base.query_pairs().filter(|(name, value)| (&**name, &**value) != SSE).collect();
         url.set_query(None);
         for (name, value) in kept.iter().map(|(name, value)| (&**name, &**value)).chain(query) {
             url.query_pairs_mut().append_pair(name, value);

@@ -69,8 +69,8 @@ impl Gemini {
     /// # Errors
     /// Returns an error if the URL, the key or a header is invalid.
     pub fn new(http: HttpClient, config: GeminiConfig) -> Result<Self, ConfigError> {
-        let endpoint = Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?
-            .with_sse();
+        let endpoint =
+            Endpoint::new(http, &config.endpoint, Credential::Header("x-goog-api-key"), &[])?.with_sse();
         Ok(Self { endpoint: Arc::new(endpoint), config: Arc::new(config), non_thinking: Arc::default() })
     }
 }

@@ -75,7 +75,8 @@ impl Lister {
 /// some servers the array alone.
 fn models(list: &Value) -> Option<Vec<ListedModel>> {
     let entries = list.get("data").or_else(|| list.get("models")).unwrap_or(list).as_array()?;
-    let mut entries: Vec<&Value> = entries.iter().take(MOST_MODELS).filter(|entry| converses(entry)).collect();
+    let mut entries: Vec<&Value> =
+        entries.iter().take(MOST_MODELS).filter(|entry| converses(entry)).collect();
     // Stable, so that entries without a date keep their order.
     entries.sort_by_key(|entry| std::cmp::Reverse(entry["created"].as_u64()));
     let mut models: Vec<ListedModel> = Vec::new();
@@ -96,14 +97,30 @@ fn name(entry: &Value) -> Option<&str> {
 }
 
 fn window(entry: &Value) -> Option<u64> {
-    let fields = ["context_length", "context_window", "max_model_len", "max_context_length", "inputTokenLimit"];
+    let fields =
+        ["context_length", "context_window", "max_model_len", "max_context_length", "inputTokenLimit"];
     fields.iter().find_map(|field| entry[*field].as_u64()).filter(|tokens| *tokens > 0)
 }
 
 /// Parts of names of models that do not hold conversations, between other characters than letters.
 const OTHERS: [&str; 17] = [
-    "audio", "babbage", "dall", "davinci", "embed", "embedding", "embeddings", "image", "imagen", "moderation", "realtime",
-    "rerank", "sora", "transcribe", "tts", "veo", "whisper",
+    "audio",
+    "babbage",
+    "dall",
+    "davinci",
+    "embed",
+    "embedding",
+    "embeddings",
+    "image",
+    "imagen",
+    "moderation",
+    "realtime",
+    "rerank",
+    "sora",
+    "transcribe",
+    "tts",
+    "veo",
+    "whisper",
 ];
 
 /// Whether a model holds conversations, as far as its entry says.
@@ -155,14 +172,18 @@ mod tests {
             { "name": "models/gemini-2.5-flash-image", "supportedGenerationMethods": ["generateContent"] },
         ] });
         let found = models(&gemini).unwrap();
-        assert_eq!((found.len(), &*found[0].name, found[0].context_window), (1, "gemini-3.8-flash", Some(1_048_576)));
+        assert_eq!(
+            (found.len(), &*found[0].name, found[0].context_window),
+            (1, "gemini-3.8-flash", Some(1_048_576))
+        );
         let mistral = json!({ "data": [
             { "id": "mistral-large", "capabilities": { "completion_chat": true }, "type": "base" },
             { "id": "mistral-ocr", "capabilities": { "completion_chat": false } },
         ] });
         assert_eq!(names(&mistral), ["mistral-large"]);
         assert_eq!(names(&json!([{ "id": "a/b", "type": "chat" }, { "id": "c", "type": "video" }])), ["a/b"]);
-        let anthropic = json!({ "data": [{ "type": "model", "id": "claude-sonnet-5-5" }], "has_more": false });
+        let anthropic =
+            json!({ "data": [{ "type": "model", "id": "claude-sonnet-5-5" }], "has_more": false });
         assert_eq!(names(&anthropic), ["claude-sonnet-5-5"]);
         for other in [json!("hello"), json!({ "error": "no" }), json!({ "data": 3 })] {
             assert_eq!(models(&other), None, "{other}");

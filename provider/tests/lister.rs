@@ -1,6 +1,8 @@
 //! Lists of models, over a real socket.
 
-use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, Gemini, GeminiConfig, HttpClient, HttpConfig};
+use everturn_provider::{
+    ChatCompletions, ChatConfig, EndpointConfig, Gemini, GeminiConfig, HttpClient, HttpConfig,
+};
 use everturn_sim::{Loopback, Reply};
 use everturn_wire::{Category, Failure};
 use serde_json::json;
@@ -24,7 +26,8 @@ async fn failure(reply: Reply) -> Failure {
 
 #[tokio::test]
 async fn one_request_asks_for_the_list() {
-    let list = json!({ "models": [{ "name": "models/one", "supportedGenerationMethods": ["generateContent"] }] });
+    let list =
+        json!({ "models": [{ "name": "models/one", "supportedGenerationMethods": ["generateContent"] }] });
     let server = Loopback::start([Reply::json(200, &list)]).await;
     let gemini = Gemini::new(http(), GeminiConfig::new(at(&server))).unwrap();
     assert_eq!(gemini.lister().fetch().await.unwrap()[0].name, "one");
@@ -43,7 +46,7 @@ async fn a_list_that_fails_is_diagnosed_without_the_key() {
     assert_eq!(page.category, Category::InvalidResponse);
     assert!(page.message.contains("not a list of models"), "{page:?}");
     let list = json!({ "data": [{ "id": "one" }] });
-    assert_eq!(failure(Reply::json(200, &list).cut_at(5)).await.category, Category::InvalidResponse);
+    assert_eq!(failure(Reply::json(200, &list).cut_at(5)).await.category, Category::Network);
     assert_eq!(failure(Reply::reset()).await.category, Category::Network);
 }
 

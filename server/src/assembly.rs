@@ -3,26 +3,25 @@
 use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
-use everturn_kernel::Provider as ModelApi;
 use everturn_orchestrator::{Builder, Observer, Orchestrator};
-use everturn_provider::{Anthropic, ChatCompletions, Demo, Gemini, HttpClient, Responses};
 use everturn_store_sqlite::SqliteJournal;
 
 use crate::{
-    config::{Api, Compaction, Config, Provider, Route},
+    config::{Compaction, Config},
     dice::Dice,
     mcp::McpServers,
-    relay,
+    providers::Providers,
     storage::Storage,
 };
 
 /// Builds the orchestrator without connecting.
 pub(crate) fn orchestrator(
     config: &Config,
+    providers: &Providers,
     storage: Storage,
     servers: &McpServers,
     traces: Option<Arc<dyn Observer>>,
-) -> Result<Orchestrator> {
+) -> Orchestrator {
     let mut builder = Orchestrator::builder().settings(config.settings.clone());
     if let Some(traces) = traces {
         builder = builder.observer(traces);
@@ -45,8 +44,9 @@ pub(crate) fn orchestrator(
         builder = builder.system_prompt(prompt);
     }
     builder = builder.keep_ephemeral(config.keep_ephemeral).memory_limits(config.memory);
-    if config.dice {
-        builder = builder.tool(Dice);
+    // The demo shows a tool; a real model has only the configured ones.
+    if config.dice != Some(false) {
+        builder = builder.tool(Dice { only: config.dice.is_none().then(|| providers.is_demo()) });
     }
     for (pattern, policy) in &config.permissions.policies {
         builder = builder.tool_policy(pattern, *policy);
@@ -67,26 +67,12 @@ pub(crate) fn orchestrator(
         builder = compacting(builder, compaction);
     }
     builder = servers.offer(builder);
-    if config.providers.is_empty() {
-        return Ok(builder.model("demo", Demo::MODEL, Arc::new(Demo)).build());
-    }
-    let all = config.providers.iter().try_fold(builder, |builder, provider| {
-        add(builder, provider).with_context(|| format!("provider {:?}", provider.name))
-    });
-    let mut builder = all?;
-    for Route { name, targets, schedule, is_own, final_report } in &config.routes {
-        builder = match is_own {
-            true => builder.route(name, targets, schedule.made()),
-            false => builder.plain_route(name, targets),
-        };
-        if let Some(report) = final_report {
-            builder = builder.route_report(name, report.clone());
+    for route in &config.routes {
+        if let Some(report) = &route.final_report {
+            builder = builder.route_report(&route.name, report.clone());
         }
     }
-    if let Some(model) = &config.default_model {
-        builder = builder.default_model(model);
-    }
-    Ok(builder.build())
+    builder.catalog(providers.catalog()).build()
 }
 
 fn compacting(builder: Builder, Compaction { model, ahead }: &Compaction) -> Builder {
@@ -109,33 +95,4 @@ pub(crate) fn journal(path: &Path) -> Result<Arc<SqliteJournal>> {
         })?;
     }
     Ok(Arc::new(SqliteJournal::open(path)?))
-}
-
-fn add(builder: Builder, provider: &Provider) -> Result<Builder> {
-    let http = HttpClient::new(provider.http)?;
-    let builder = builder.relay(relay::provider(provider, &http)?);
-    let first = model_api(&http, &provider.api)?;
-    let models = || provider.models.iter();
-    let mut builder =
-        models().fold(builder, |builder, model| builder.model(&provider.name, model, first.clone()));
-    for (model, tokens) in &provider.context_windows {
-        builder = builder.context_window(format!("{}/{model}", provider.name), *tokens);
-    }
-    for (credential, api) in &provider.credentials {
-        let api = model_api(&http, api)?;
-        for model in models() {
-            builder = builder.credential(&format!("{}/{model}", provider.name), credential, api.clone());
-        }
-    }
-    Ok(builder)
-}
-
-fn model_api(http: &HttpClient, api: &Api) -> Result<Arc<dyn ModelApi>> {
-    let http = http.clone();
-    Ok(match api {
-        Api::OpenAiChat(chat) => Arc::new(ChatCompletions::new(http, chat.clone())?),
-        Api::OpenAiResponses(responses) => Arc::new(Responses::new(http, responses.clone())?),
-        Api::Anthropic(messages) => Arc::new(Anthropic::new(http, messages.clone())?),
-        Api::Gemini(gemini) => Arc::new(Gemini::new(http, gemini.clone())?),
-    })
 }

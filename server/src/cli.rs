@@ -2,6 +2,7 @@
 
 mod conversations;
 mod health;
+mod provider;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::{config::Flags, mcp};
 
 pub(crate) use conversations::Conversations;
 pub(crate) use health::Health;
+pub(crate) use provider::{Add, Provider, ProviderAction};
 
 /// LLM agent turns that survive transient provider failures.
 ///
@@ -65,6 +67,11 @@ pub(crate) enum Command {
     Run(Run),
     /// List, show, export and delete the conversations that a server keeps in its file
     Conversations(Conversations),
+    /// Add, list and remove providers of models, without a configuration file
+    ///
+    /// They are kept in a file beside the conversations that only you can read. Running servers that use it offer them at
+    /// once. What the configuration file says can only be changed there.
+    Provider(Provider),
     /// Say which models of a running server are free, and why others are not
     ///
     /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is
@@ -202,6 +209,7 @@ impl Serve {
             token: self.token.clone(),
             data: self.data.clone(),
             memory: self.memory,
+            forgets: self.memory,
             cluster: self.cluster.clone(),
             postgres: self.postgres.clone(),
         }

@@ -1,11 +1,14 @@
 //! The configuration. Flags override the environment, which overrides the file, which overrides defaults.
 
+mod added;
 mod cluster;
 mod compaction;
 mod environment;
 mod fallback;
 mod file;
+mod filter;
 mod key;
+mod known_vendor;
 mod mcp;
 mod memory;
 mod one_or_more;
@@ -16,8 +19,8 @@ mod report;
 mod retention;
 mod retry;
 mod route;
-#[cfg(feature = "otlp")]
 mod secret;
+mod tls;
 
 use std::{
     collections::BTreeSet,
@@ -32,10 +35,12 @@ use everturn_mcp::ServerConfig;
 use everturn_orchestrator::MemoryLimits;
 use everturn_wire::{FallbackChains, RequiredReport};
 
+pub(crate) use added::{Added, AddedFile};
 pub(crate) use cluster::Cluster;
 pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
 pub(crate) use everturn_terminal::Hidden;
+pub(crate) use known_vendor::{KNOWN_VENDORS, KnownVendor, Wanted, known_vendor};
 pub(crate) use permission::Permissions;
 pub(crate) use postgres::Postgres;
 pub(crate) use provider::{Api, Provider};
@@ -43,6 +48,7 @@ pub(crate) use report::required as required_report;
 pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
 pub(crate) use route::Route;
+pub(crate) use tls::TlsFiles;
 
 use file::{AgentTable, File};
 use route::Known;
@@ -62,6 +68,8 @@ pub(crate) struct Flags {
     pub(crate) data: Option<PathBuf>,
     /// Keep conversations in memory only.
     pub(crate) memory: bool,
+    /// Ignore providers that were added, and keep none: nothing is to be on the disk.
+    pub(crate) forgets: bool,
     /// The NATS servers of a cluster, separated by commas.
     pub(crate) cluster: Option<String>,
     /// The URL of the Postgres database.
@@ -84,8 +92,16 @@ pub(crate) struct Config {
     pub(crate) token: Option<Hidden>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
-    /// Empty = the built-in demo.
+    /// Of the file, else of the environment.
     pub(crate) providers: Vec<Provider>,
+    /// Providers that were added, by people.
+    pub(crate) added: Vec<Provider>,
+    /// The names of all providers of the file and the environment, also of disabled ones.
+    pub(crate) names: BTreeSet<String>,
+    /// The server's certificate; `None` = no TLS.
+    pub(crate) tls: Option<TlsFiles>,
+    /// Where those are kept; `None` = in memory.
+    pub(crate) added_file: Option<AddedFile>,
     /// Providers, keys and MCP servers that are disabled because a secret is missing, and the effect on routes: one
     /// line each.
     pub(crate) off: Vec<String>,
@@ -107,8 +123,8 @@ pub(crate) struct Config {
     pub(crate) usual_max_steps: Option<u32>,
     /// The report that every turn must end with.
     pub(crate) final_report: Option<RequiredReport>,
-    /// Whether models are offered the dice tool.
-    pub(crate) dice: bool,
+    /// Whether models are offered the dice tool; `None` = only the demo is.
+    pub(crate) dice: Option<bool>,
     pub(crate) permissions: Permissions,
     /// How histories that exceed the model's context are compacted; `None` = not at all.
     pub(crate) compaction: Option<Compaction>,
@@ -138,10 +154,12 @@ impl Config {
                 "conversations can be kept in NATS or in Postgres, but both are configured: remove one of [cluster] \
                  (EVERTURN_CLUSTER) and [postgres] (EVERTURN_POSTGRES)"
             ),
-            (None, None) => data(flags, environment, file.server.data)?,
+            (None, None) => data(flags, environment, file.server.data.clone())?,
             _ => None,
         };
         secret_files.extend(postgres.iter().filter_map(|postgres| postgres.secret_file.clone()));
+        let tls = TlsFiles::resolve(file.server.tls_cert, file.server.tls_key, &file.source)?;
+        secret_files.extend(tls.iter().map(|files| files.key.clone()));
         let retry = Retry::resolve(&file.retry)?;
         let mut settings = Settings {
             max_steps: file.max_steps.filter(|steps| *steps > 0),
@@ -154,9 +172,19 @@ impl Config {
             settings.after_content = AfterContent::Rewind;
         }
         let permissions = Permissions::resolve(&file.tools, file.providers.is_empty())?;
-        let (providers, mut off) = providers(&file.providers, environment)?;
+        let added_file = added_file(flags, environment, file.server.data);
+        let entries = added_file.as_ref().map(AddedFile::read).transpose()?.unwrap_or_default();
+        secret_files
+            .extend(added_file.iter().filter(|_| !entries.is_empty()).map(|file| file.path().to_owned()));
+        let (providers, mut off) = providers(&file.providers, environment, !entries.is_empty())?;
         check_names(&providers)?;
-        let known = known(&providers, &file.providers);
+        let taken: Vec<&str> = file.providers.iter().map(|table| table.name.as_str()).collect();
+        let (added, lacking) = provider::added(&entries, |name| {
+            taken.contains(&name) || providers.iter().any(|provider| provider.name == name)
+        });
+        off.extend(lacking);
+        let own_names: Vec<String> = providers.iter().map(|provider| provider.name.clone()).collect();
+        let known = known(providers.iter().chain(&added), &file.providers);
         let (routes, lacking) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
         off.extend(lacking);
         let names = fallback::Names {
@@ -189,12 +217,16 @@ impl Config {
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,
             // The demo shows a tool; a real model has only the configured ones.
-            dice: file.tools.dice.unwrap_or(providers.is_empty()),
+            dice: file.tools.dice,
             permissions,
             compaction,
             memory,
             traces_content: file.telemetry.message_content,
             providers,
+            added,
+            added_file,
+            names: taken.into_iter().map(str::to_owned).chain(own_names).collect(),
+            tls,
             off,
             warnings: assumed.into_iter().collect(),
             routes,
@@ -210,6 +242,18 @@ impl Config {
             final_report,
             system_prompt: file.system_prompt,
         })
+    }
+
+    /// Returns only where added providers are kept, and the names that belong to the configuration.
+    pub(crate) fn added(flags: &Flags, environment: &Environment<'_>) -> Result<(AddedFile, Vec<String>)> {
+        let file = Self::read(Self::path(flags, environment).as_deref())?;
+        let place = added_file(flags, environment, file.server.data);
+        let place = place.context("no home directory to keep keys in: name the data file with --data")?;
+        let mut names: Vec<String> = file.providers.iter().map(|table| table.name.clone()).collect();
+        if names.is_empty() {
+            names.extend(Provider::of_environment(environment)?.into_iter().map(|provider| provider.name));
+        }
+        Ok((place, names))
     }
 
     /// Returns only the path of the data file. Reading conversations needs no provider key.
@@ -269,9 +313,10 @@ impl Config {
             true => Provider::of_environment(environment)?,
             false => Vec::new(),
         };
-        let Known { mut on, off } = known(&of_environment, &file.providers);
+        let Known { mut on, off, mut open } = known(&of_environment, &file.providers);
         on.extend(off);
-        let known = Known { on, ..Known::default() };
+        open.extend(file.providers.iter().map(|table| table.name.clone()));
+        let known = Known { on, open, ..Known::default() };
         let (routes, _) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
         let name = name.strip_prefix("route/").unwrap_or(name);
         let Some(route) = routes.iter().find(|route| route.name == name) else {
@@ -315,14 +360,17 @@ fn check_names(providers: &[Provider]) -> Result<()> {
 }
 
 /// Returns the ids of all models, enabled or not.
-fn known(providers: &[Provider], tables: &[file::ProviderTable]) -> Known {
+fn known<'a>(providers: impl IntoIterator<Item = &'a Provider>, tables: &[file::ProviderTable]) -> Known {
     let ids = |name: &str, models: &[String]| -> Vec<String> {
         models.iter().map(|model| format!("{name}/{model}")).collect()
     };
-    let on: BTreeSet<String> =
-        providers.iter().flat_map(|provider| ids(&provider.name, &provider.models)).collect();
-    let all = tables.iter().flat_map(|table| ids(&table.name, &table.models));
-    Known { off: all.filter(|id| !on.contains(id)).collect(), on }
+    let (mut on, mut open) = (BTreeSet::new(), BTreeSet::new());
+    for provider in providers {
+        on.extend(ids(&provider.name, &provider.models));
+        open.extend(provider.filter.is_some().then(|| provider.name.clone()));
+    }
+    let all = tables.iter().flat_map(|table| ids(&table.name, table.models.as_deref().unwrap_or_default()));
+    Known { off: all.filter(|id| !on.contains(id)).collect(), on, open }
 }
 
 /// Returns the targets of a model: one per credential.
@@ -345,7 +393,7 @@ fn targets(id: &str, tables: &[file::ProviderTable]) -> Vec<Target> {
 fn askable(name: &str, asked: &str, known: &Known, routes: &[Route], off: &[String]) -> Result<()> {
     let is_route =
         asked.strip_prefix("route/").is_some_and(|name| routes.iter().any(|route| route.name == name));
-    if !is_route && !known.on.iter().any(|model| model == asked) {
+    if !is_route && !known.is_on(asked) {
         let routes = routes.iter().map(|route| format!("route/{}", route.name));
         let all: Vec<String> = known.on.iter().cloned().chain(routes).collect();
         let off: String = off.iter().map(|line| format!("; {line}")).collect();
@@ -359,19 +407,19 @@ fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -
     if flags.memory {
         return Ok(None);
     }
-    let named =
-        flags.data.clone().or_else(|| environment.get("EVERTURN_DATA").or(of_file).map(PathBuf::from));
-    let place = named.or_else(|| environment.data_path());
+    let place = named_data(flags, environment, of_file).or_else(|| environment.data_path());
     let nowhere = "no home directory for conversations: set a file with --data, or keep them in memory \
                    with --memory";
     place.context(nowhere).map(Some)
 }
 
-/// Returns the enabled providers, and a line about each whose key is missing. It is an error if none is left, because
+/// Returns the enabled providers, and a line about each whose key is missing. It is an error if none is left and there
+/// are no others, because
 /// falling back to the demo would hide that.
 fn providers(
     tables: &[file::ProviderTable],
     environment: &Environment<'_>,
+    has_others: bool,
 ) -> Result<(Vec<Provider>, Vec<String>)> {
     if tables.is_empty() {
         return Ok((Provider::of_environment(environment)?, Vec::new()));
@@ -384,10 +432,21 @@ fn providers(
         on.extend(provider);
         off.extend(missing.iter().map(|missing| format!("provider {name:?}: {missing}")));
     }
-    if on.is_empty() {
+    if on.is_empty() && !has_others {
         bail!("{}", off.join("; "));
     }
     Ok((on, off))
+}
+
+/// Returns the file of added providers: beside the data, or where that would be by default.
+fn added_file(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Option<AddedFile> {
+    let place = named_data(flags, environment, of_file).or_else(|| environment.data_path());
+    place.filter(|_| !flags.forgets).map(|data| AddedFile::beside(&data))
+}
+
+/// Returns the file that conversations are kept in, if one is named.
+fn named_data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Option<PathBuf> {
+    flags.data.clone().or_else(|| environment.get("EVERTURN_DATA").or(of_file).map(PathBuf::from))
 }
 
 fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {

@@ -1,5 +1,10 @@
 //! The dice tool of the demo, optional for other models. Harmless, with a different result each time.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use async_trait::async_trait;
 use everturn_kernel::{ToolAnswer, ToolSpec};
 use everturn_orchestrator::{Invocation, Tool};
@@ -12,10 +17,17 @@ const MOST_SIDES: u64 = 1000;
 const MOST_DICE: u64 = 100;
 
 /// Rolls dice.
-pub(crate) struct Dice;
+pub(crate) struct Dice {
+    /// Offered only while this holds; `None` = always.
+    pub(crate) only: Option<Arc<AtomicBool>>,
+}
 
 #[async_trait]
 impl Tool for Dice {
+    fn is_offered(&self) -> bool {
+        self.only.as_ref().is_none_or(|only| only.load(Ordering::Relaxed))
+    }
+
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "roll_dice".to_owned(),

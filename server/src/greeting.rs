@@ -8,6 +8,7 @@ use everturn_terminal::{source_state, visible::visible};
 use crate::{
     config::{Config, Route},
     permission, policy,
+    providers::Providers,
     traces::Exporting,
 };
 
@@ -17,6 +18,7 @@ const MODELS: usize = 6;
 /// Returns the message: URLs, models, usage.
 pub(crate) fn of(
     config: &Config,
+    providers: &Providers,
     address: SocketAddr,
     orchestrator: &Orchestrator,
     resumed: usize,
@@ -25,17 +27,19 @@ pub(crate) fn of(
     exporting: Option<&Exporting>,
 ) -> String {
     let models = &orchestrator.models();
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
     let near = match address.ip().is_unspecified() {
-        true => format!("http://127.0.0.1:{}", address.port()),
-        false => format!("http://{address}"),
+        true => format!("{scheme}://127.0.0.1:{}", address.port()),
+        false => format!("{scheme}://{address}"),
     };
     let token = if config.token.is_some() { "  (token required)" } else { "" };
-    let mut text = format!("Everturn {} on http://{address}{token}\n\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("Everturn {} on {scheme}://{address}{token}\n\n", env!("CARGO_PKG_VERSION"));
     let mut say = |what: &str, text_of_it: &str| {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {what:<8}{text_of_it}");
     };
-    say("models", &names(config, models));
+    let is_demo = providers.all().is_empty();
+    say("models", &names(is_demo, models));
     for Route { name, targets, schedule, .. } in &config.routes {
         say("route", &format!("route/{name}: {}  ({})", targets.join(", then "), schedule.name()));
     }
@@ -68,23 +72,24 @@ pub(crate) fn of(
     let warnings = config.warnings.iter().cloned().chain(permission::warnings(config));
     warnings.chain(policy::warnings(orchestrator)).for_each(|line| say("warning", &line));
     say("stop", "Ctrl-C");
-    if config.providers.is_empty() {
+    if is_demo {
         text.push_str(
             "\nNo provider is configured: the built-in model shows how a turn survives failures.\n\
-             To talk to a real one, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY.\n\
-             For Ollama and other local servers, set OPENAI_BASE_URL and EVERTURN_MODEL.\n\
-             For more, write a configuration file (see --help).\n",
+             To talk to a real one, paste a key on the page, or run: everturn provider add\n\
+             To use a coding agent through Everturn, run: everturn with claude\n\
+             OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, and a configuration file, work too (see --help).\n",
         );
     }
     text.push('\n');
     text
 }
 
-fn names(config: &Config, models: &[String]) -> String {
+fn names(is_demo: bool, models: &[String]) -> String {
     let shown = models.iter().take(MODELS).map(String::as_str).collect::<Vec<_>>().join(", ");
     match models.len() {
-        _ if config.providers.is_empty() => format!("{shown}  (fails a few times, then answers)"),
-        0..=MODELS => shown,
+        _ if is_demo => format!("{shown}  (fails a few times, then answers)"),
+        0 => "none yet: the providers' lists cannot be read".to_owned(),
+        1..=MODELS => shown,
         all => format!("{shown} and {} more", all - MODELS),
     }
 }

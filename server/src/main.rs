@@ -17,11 +17,14 @@ mod page;
 mod permission;
 mod policy;
 mod private;
+mod provider;
+mod providers;
 mod relay;
 mod retention;
 mod router;
 mod serve;
 mod storage;
+mod tls;
 mod traces;
 
 use std::{
@@ -81,6 +84,10 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Explain(args) => explain::run(&args, &environment),
         Command::Targets(args) => {
             everturn_terminal::targets(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
+        }
+        Command::Provider(args) => {
+            logging::start(&environment, "off")?;
+            provider::run(args, &environment).await
         }
         Command::Tools(args) => {
             everturn_terminal::tools(&args, host::token(args.token.as_ref(), &environment).as_ref()).await

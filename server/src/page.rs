@@ -36,12 +36,20 @@ files! {
     "again.js" "allowed.js" "api.js" "app.js" "approval.js" "arguments.js" "ask.js" "attempts.js" "banner.js" "choice.js" "clean.js" "code.js" "compaction.js"
     "composer.js" "conversation.js" "copy.js" "decision.js" "dock.js" "draft.js" "drawer.js" "element.js" "export.js" "fallback.js" "focus.js" "fold.js"
     "frame.js" "history.js" "icon.svg" "images.js" "index.html" "list.js" "manage.js" "mark.js" "markdown.js" "maths.js" "menu.js" "nodes.js" "notify.js" "outgoing.js" "panel.js" "passage.js" "patch.js" "permission.js" "picture.js"
-    "press.js" "readable.js" "render.js" "report.js" "revise.js" "search.js" "section.js" "settings.js" "shortcuts.js" "silence.js" "snapshot.js" "socket.js" "source.js" "stored.js"
-    "style.css" "syntax.js" "targets.js" "timeline.js" "toast.js" "token.js" "tool.js" "tools.js" "transcript.js" "turn.js" "unfinished.js"
+    "press.js" "providers.js" "readable.js" "render.js" "report.js" "revise.js" "search.js" "section.js" "settings.js" "shortcuts.js" "silence.js" "snapshot.js" "socket.js" "source.js" "stored.js"
+    "style.css" "syntax.js" "targets.js" "theme.js" "timeline.js" "toast.js" "token.js" "tool.js" "tools.js" "transcript.js" "turn.js" "typeset.js" "unfinished.js"
     "visible.js" "watchdog.js" "wording.js"
 
     // Copied by testing/e2e/vendor.mjs.
     "vendor/dompurify/LICENSE.txt" "vendor/dompurify/purify.es.mjs"
+    "vendor/katex/LICENSE.txt" "vendor/katex/katex.min.css" "vendor/katex/katex.min.js"
+    "vendor/katex/fonts/KaTeX_AMS-Regular.woff2" "vendor/katex/fonts/KaTeX_Caligraphic-Bold.woff2" "vendor/katex/fonts/KaTeX_Caligraphic-Regular.woff2"
+    "vendor/katex/fonts/KaTeX_Fraktur-Bold.woff2" "vendor/katex/fonts/KaTeX_Fraktur-Regular.woff2" "vendor/katex/fonts/KaTeX_Main-Bold.woff2"
+    "vendor/katex/fonts/KaTeX_Main-BoldItalic.woff2" "vendor/katex/fonts/KaTeX_Main-Italic.woff2" "vendor/katex/fonts/KaTeX_Main-Regular.woff2"
+    "vendor/katex/fonts/KaTeX_Math-BoldItalic.woff2" "vendor/katex/fonts/KaTeX_Math-Italic.woff2" "vendor/katex/fonts/KaTeX_SansSerif-Bold.woff2"
+    "vendor/katex/fonts/KaTeX_SansSerif-Italic.woff2" "vendor/katex/fonts/KaTeX_SansSerif-Regular.woff2" "vendor/katex/fonts/KaTeX_Script-Regular.woff2"
+    "vendor/katex/fonts/KaTeX_Size1-Regular.woff2" "vendor/katex/fonts/KaTeX_Size2-Regular.woff2" "vendor/katex/fonts/KaTeX_Size3-Regular.woff2"
+    "vendor/katex/fonts/KaTeX_Size4-Regular.woff2" "vendor/katex/fonts/KaTeX_Typewriter-Regular.woff2"
     "vendor/marked/LICENSE.txt" "vendor/marked/marked.esm.js"
     "vendor/highlight/LICENSE.txt" "vendor/highlight/core.min.js"
     "vendor/highlight/bash.min.js" "vendor/highlight/c.min.js" "vendor/highlight/cpp.min.js" "vendor/highlight/csharp.min.js"
@@ -101,6 +109,7 @@ fn content_type(name: &str) -> &'static str {
         Some("js" | "mjs") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("woff2") => "font/woff2",
         Some("txt") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }

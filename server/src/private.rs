@@ -10,6 +10,7 @@ use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
 use everturn_terminal::{Resume, source_state};
 use everturn_transport_http::{Metrics, serve};
 use everturn_wire::{ConversationId, ToolSourceStatus};
+use futures_util::future::join;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
@@ -18,7 +19,9 @@ use crate::{
     capacity::Capacity,
     config::{Config, Hidden},
     mcp::McpServers,
-    policy, retention, router,
+    policy,
+    providers::Providers,
+    retention, router,
     serve::{GRACE, bind, save},
     storage::Storage,
 };
@@ -35,6 +38,7 @@ pub(crate) struct Private {
     orchestrator: Orchestrator,
     servers: McpServers,
     pruning: Option<JoinHandle<()>>,
+    offering: JoinHandle<()>,
 }
 
 impl Private {
@@ -42,13 +46,14 @@ impl Private {
     /// are other people's, or of another time.
     pub(crate) async fn start(config: Config, storage: Storage) -> Result<Self> {
         let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
-        let config = Config { token: Some(token.clone()), ..config };
+        let mut config = Config { token: Some(token.clone()), ..config };
+        let providers = Providers::new(&mut config)?;
         let servers = McpServers::start(&config.mcp)?;
-        let orchestrator = assembly::orchestrator(&config, storage.clone(), &servers, None)?;
+        let orchestrator = assembly::orchestrator(&config, &providers, storage.clone(), &servers, None);
         let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
         let address = listener.local_addr()?;
         let capacity = Capacity::of_process();
-        let (app, _) = router::open(&orchestrator, &config, &capacity, Metrics::none(), address)?;
+        let (app, _) = router::open(&orchestrator, &config, &providers, &capacity, Metrics::none(), address)?;
         tokio::spawn(serve(listener, app, capacity.connections, pending()));
         let mut pruning = None;
         if let Some(journal) = storage.journal() {
@@ -57,14 +62,14 @@ impl Private {
             let pruned = retention::run(kept, journal, config.keep, move || clock.now());
             pruning = Some(tokio::spawn(pruned));
         }
-        servers.settled().await;
+        let (offering, ()) = join(providers.start(&orchestrator), servers.settled()).await;
         let sources = orchestrator.tools().sources;
         let off = sources.iter().filter(|source| source.status != ToolSourceStatus::Up);
         let off =
             off.map(|source| format!("MCP server {:?}: {}", source.name, source_state(source))).collect();
         let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
         let (url, warnings) = (format!("http://{address}"), policy::warnings(&orchestrator));
-        Ok(Self { url, token, default_model, off, warnings, orchestrator, servers, pruning })
+        Ok(Self { url, token, default_model, off, warnings, orchestrator, servers, pruning, offering })
     }
 
     /// Has a turn of an earlier process go on.
@@ -85,6 +90,7 @@ impl Private {
         if let Some(pruning) = self.pruning {
             pruning.abort();
         }
+        self.offering.abort();
         self.servers.close().await;
     }
 }

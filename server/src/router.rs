@@ -11,12 +11,14 @@ use everturn_transport_ws::Sockets;
 use crate::{
     capacity::Capacity,
     config::{Config, Hidden},
+    providers::{self, Providers},
 };
 
 /// Returns everything served at `bound` with access control, and the WebSockets, which outlive their requests.
 pub(crate) fn open(
     orchestrator: &Orchestrator,
     config: &Config,
+    providers: &Providers,
     capacity: &Capacity,
     metrics: Metrics,
     bound: SocketAddr,
@@ -31,7 +33,8 @@ pub(crate) fn open(
     let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
-    let routes = calls.merge(sockets.router()).merge(crate::page::router());
+    let administration = guard.owners(providers::router(providers.clone()));
+    let routes = calls.merge(sockets.router()).merge(crate::page::router()).merge(administration);
     // Some clients do not know the path, and open their socket at the root.
     let upgrades = sockets.clone();
     let root = async move |request: Request| match Sockets::are_wanted(request.headers()) {

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
 use everturn_terminal::Interrupt;
-use everturn_transport_http::{Metrics, serve};
+use everturn_transport_http::{Metrics, serve_tls};
 use futures_util::future::join;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
 
@@ -22,8 +22,10 @@ use crate::{
     config::{Config, Environment},
     greeting,
     mcp::McpServers,
+    providers::Providers,
     retention, router,
     storage::Storage,
+    tls,
     traces::Exporting,
 };
 
@@ -37,7 +39,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Serves until asked to end.
 pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
-    let config = Config::resolve(&args.flags(), &Environment::of_process())?;
+    let mut config = Config::resolve(&args.flags(), &Environment::of_process())?;
     config.check_exposure()?;
     let mut interrupt = Interrupt::listen()?;
     let metrics = Metrics::install()?;
@@ -48,13 +50,15 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let storage = Storage::open(&config, &address.to_string()).await?;
     let database = storage.database();
     let servers = McpServers::start(&config.mcp)?;
-    let exporting = Exporting::start(&config)?;
+    let certificate = config.tls.as_ref().map(tls::certificate).transpose()?;
+    let providers = Providers::new(&mut config)?;
+    let exporting = Exporting::start(&config, &providers)?;
     let traces = exporting.as_ref().and_then(Exporting::observer);
-    let orchestrator = assembly::orchestrator(&config, storage.clone(), &servers, traces)?;
+    let orchestrator = assembly::orchestrator(&config, &providers, storage.clone(), &servers, traces);
     let capacity = Capacity::of_process();
     let upkeep = tokio::spawn(metrics.clone().keep_up());
-    let (app, sockets) = router::open(&orchestrator, &config, &capacity, metrics, address)?;
-    servers.settled().await;
+    let (app, sockets) = router::open(&orchestrator, &config, &providers, &capacity, metrics, address)?;
+    let (offering, ()) = join(providers.start(&orchestrator), servers.settled()).await;
     let resumed = orchestrator.resume().await.context("cannot resume earlier turns")?;
     let pruning = storage.journal().map(|journal| {
         let clock = SystemClock::default();
@@ -62,12 +66,28 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     });
     let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
-    let greeting =
-        greeting::of(&config, address, &orchestrator, resumed, &program, database, exporting.as_ref());
+    let greeting = greeting::of(
+        &config,
+        &providers,
+        address,
+        &orchestrator,
+        resumed,
+        &program,
+        database,
+        exporting.as_ref(),
+    );
     // The terminal may have been closed; the server continues all the same.
     let _ = io::stdout().write_all(greeting.as_bytes());
     let (close, closed) = oneshot::channel::<()>();
-    let mut serving = tokio::spawn(serve(listener, app, capacity.connections, async { drop(closed.await) }));
+    let mut serving =
+        tokio::spawn(serve_tls(listener, app, capacity.connections, certificate.clone(), async {
+            drop(closed.await);
+        }));
+    let renewing = config
+        .tls
+        .clone()
+        .zip(certificate)
+        .map(|(files, certificate)| tokio::spawn(tls::keep_up(files, certificate)));
     tokio::select! {
         served = &mut serving => served?,
         () = interrupt.next() => {
@@ -90,6 +110,8 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         }
     }
     sweeping.abort();
+    offering.abort();
+    renewing.inspect(JoinHandle::abort);
     pruning.inspect(JoinHandle::abort);
     upkeep.abort();
     Ok(ExitCode::SUCCESS)

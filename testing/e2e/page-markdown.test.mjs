@@ -124,18 +124,46 @@ test('the sanitizer alone would suffice', async () => {
   assert.equal(refused, 'TypeError', 'no other code makes markup of text');
 });
 
-test('maths is shown as typed', async () => {
+/** The TeX of the formulas that are typeset, as screen readers get it. */
+const formulas = () => on.page.locator('.katex annotation').allTextContents();
+
+test('maths is typeset', async () => {
   await open();
-  const lines = ['\\(a_1 * b_1 * c\\) and \\[x_{i}^*\\] and $a_1 + b_1 * c*$ and $$\\sum_i *x*$$'];
-  const block = '$$\na_1 * b \\\\\n- c_2 *d*\n$$';
   const aligned = '\\begin{align*}\na &= b_1 \\\\\n*c* &= d\n\\end{align*}';
-  const shown = await answer(`${lines[0]}\n\nIt costs $5 and *not* $10.\n\nThus\n${block}\n\n${aligned}\n`);
-  const text = (math) => math.replaceAll('&', '&amp;');
-  assert.equal(
-    shown,
-    `<p>${lines[0]}</p><p>It costs $5 and <em>not</em> $10.</p><p>Thus</p>` +
-      `<p class="math">${block}</p><p class="math">${text(aligned)}</p>`,
-  );
+  const line = '\\(a_1 * b_1 * c\\) and \\[x_{i}^*\\] and $a_1 + b_1 * c*$ and $$\\sum_i *x*$$';
+  await answer(`${line}\n\nIt costs $5 and *not* $10.\n\nThus\n$$\na_1 * b\n$$\n\n${aligned}\n`);
+  await until(() => document.querySelectorAll('.katex').length === 6);
+  const tex = await formulas();
+  assert.deepEqual(tex.map((each) => each.trim()), ['a_1 * b_1 * c', 'x_{i}^*', 'a_1 + b_1 * c*', '\\sum_i *x*', 'a_1 * b', aligned]);
+  assert.equal(await on.page.locator('.katex-display').count(), 4);
+  assert.ok((await on.page.locator('.answer').innerText()).includes('It costs $5 and not $10.'));
+  await on.page.evaluate(() => document.fonts.ready);
+  assert.ok(await on.page.evaluate(() => [...document.fonts].some(({ family, status }) => family.startsWith('KaTeX') && status === 'loaded')));
+  assert.deepEqual(on.page.wrongs, [], 'everything comes from the server, and nothing breaks its policy');
+});
+
+test('maths that is incomplete, too much, or no TeX stays as typed', async () => {
+  await open();
+  const bomb = '\\def\\a{xxxxxxxxxx}\\def\\b{\\a\\a\\a\\a\\a\\a\\a\\a}\\def\\c{\\b\\b\\b\\b\\b\\b\\b\\b}\\c\\c\\c\\c\\c\\c';
+  const odd = ['$\\frac{1$', '$\\nonsense x$', '$\\href{javascript:alert(1)}{x}$', '$\\includegraphics{https://evil.example/x.png}$', `$${bomb}$`];
+  await answer(`Good: $x^2$\n\n${odd.join('\n\n')}`);
+  await until(() => document.querySelectorAll('.katex').length > 0);
+  const shown = await on.page.locator('.answer').innerText();
+  for (const each of [odd[0], odd[1], odd[4]]) assert.ok(shown.includes(each), each);
+  assert.equal(await on.page.locator('.answer a, .answer img').count(), 0);
+  assert.deepEqual(on.page.wrongs, []);
+});
+
+test('maths is typeset while it streams in', async () => {
+  await open();
+  const turn = await begin();
+  for (const part of 'The sum $$\\sum_{i=1}^n i$$ is \\(n(n+1)/2\\), always.'.match(/[^]{1,3}/g)) turn.say(part);
+  turn.end();
+  await sealed();
+  await until(() => document.querySelectorAll('.katex').length === 2);
+  assert.deepEqual(await formulas(), ['\\sum_{i=1}^n i', 'n(n+1)/2']);
+  assert.ok((await on.page.locator('.answer').innerText()).endsWith('always.'));
+  assert.deepEqual(on.page.wrongs, []);
 });
 
 test('code is highlighted, and copied as it was written', async () => {

@@ -14,6 +14,12 @@ const LANGUAGES = (
   'python r ruby rust scala shell sql swift typescript xml yaml'
 ).split(' ');
 
+/** The fonts of formulas. */
+const FONTS = (
+  'AMS-Regular Caligraphic-Bold Caligraphic-Regular Fraktur-Bold Fraktur-Regular Main-Bold Main-BoldItalic Main-Italic Main-Regular Math-BoldItalic Math-Italic ' +
+  'SansSerif-Bold SansSerif-Italic SansSerif-Regular Script-Regular Size1-Regular Size2-Regular Size3-Regular Size4-Regular Typewriter-Regular'
+).split(' ');
+
 /** A file of the page, and the package file that it is a copy of. */
 export const FILES = Object.fromEntries([
   ['marked/marked.esm.js', 'marked/lib/marked.esm.js'],
@@ -22,6 +28,10 @@ export const FILES = Object.fromEntries([
   ['dompurify/LICENSE.txt', 'dompurify/LICENSE'],
   ['highlight/core.min.js', '@highlightjs/cdn-assets/es/core.min.js'],
   ['highlight/LICENSE.txt', '@highlightjs/cdn-assets/LICENSE'],
+  ['katex/katex.min.js', 'katex/dist/katex.min.js'],
+  ['katex/katex.min.css', 'katex/dist/katex.min.css'],
+  ['katex/LICENSE.txt', 'katex/LICENSE'],
+  ...FONTS.map((name) => [`katex/fonts/KaTeX_${name}.woff2`, `katex/dist/fonts/KaTeX_${name}.woff2`]),
   ...LANGUAGES.map((name) => [`highlight/${name}.min.js`, `@highlightjs/cdn-assets/es/languages/${name}.min.js`]),
 ]);
 

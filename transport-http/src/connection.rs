@@ -4,9 +4,10 @@ mod activity;
 mod drive;
 mod intake;
 mod open;
+mod tls;
 mod watched;
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use axum::Router;
 use tokio::{
@@ -16,6 +17,11 @@ use tokio::{
 
 use intake::Intake;
 use open::Open;
+pub use tls::{Certificate, CertificateError};
+
+/// The address that a request comes from, in its extensions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// Limits on connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +59,17 @@ pub async fn serve(
     limits: ConnectionLimits,
     closing: impl Future<Output = ()>,
 ) {
+    serve_tls(listener, router, limits, None, closing).await;
+}
+
+/// Like [`serve`], over TLS if there is a certificate. A handshake may take as long as the head of a request.
+pub async fn serve_tls(
+    listener: TcpListener,
+    router: Router,
+    limits: ConnectionLimits,
+    certificate: Option<Certificate>,
+    closing: impl Future<Output = ()>,
+) {
     let open = Arc::new(Open::new(limits));
     let (close, closed) = watch::channel(false);
     // Every connection holds a sender. All are gone once receiving fails.
@@ -65,8 +82,9 @@ pub async fn serve(
             accepted = intake.next() => accepted,
         };
         let (router, closed, alive) = (router.clone(), closed.clone(), alive.clone());
+        let acceptor = certificate.as_ref().map(Certificate::acceptor);
         tokio::spawn(async move {
-            drive::drive(stream, seat, router, limits, closed).await;
+            drive::drive(stream, seat, router, limits, acceptor, closed).await;
             drop(alive);
         });
     }

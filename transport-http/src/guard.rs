@@ -70,6 +70,12 @@ impl Guard {
         Ok(Self { rules: Arc::new(Rules::new(access)?) })
     }
 
+    /// Restricts what the router serves to the owner of the server: with the token, or from this machine if there is none.
+    /// Needs [`serve`](crate::serve), which knows where requests come from. Does not replace [`protect`](Self::protect).
+    pub fn owners(&self, router: Router) -> Router {
+        router.layer(from_fn_with_state(self.rules.clone(), is_owner))
+    }
+
     /// Protects everything that the router serves.
     pub fn protect(&self, router: Router) -> Router {
         let router = router.layer(from_fn_with_state(self.rules.clone(), knows_token));
@@ -91,6 +97,16 @@ async fn comes_from_here(State(rules): State<Arc<Rules>>, request: Request, next
         return refusal.at(request.uri().path());
     }
     next.run(request).await
+}
+
+async fn is_owner(State(rules): State<Arc<Rules>>, request: Request, next: Next) -> Response {
+    match rules.is_owner(&request) {
+        true => next.run(request).await,
+        false => {
+            let why = "only from a browser or terminal on the server's own machine, or with its token (EVERTURN_TOKEN)";
+            Refusal::new(StatusCode::FORBIDDEN, why).at(request.uri().path())
+        }
+    }
 }
 
 async fn knows_token(State(rules): State<Arc<Rules>>, request: Request, next: Next) -> Response {

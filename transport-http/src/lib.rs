@@ -2,13 +2,14 @@
 //!
 //! [`router`] serves all calls. Events are sent as bytes that were serialized once for all clients, at the client's
 //! pace. A client that disconnects never affects a turn. [`Guard`] applies the access rules to this router and to
-//! whatever else the server adds. [`serve`] accepts connections, and closes idle ones.
+//! whatever else the server adds. [`serve`] accepts connections, and closes idle ones; [`serve_tls`]
+//! encrypts them.
 //!
 //! A vendor's own paths pass calls through to a provider, unchanged. It also implements OpenAI's Chat Completions API below `/v1`, the protocol of the AI SDK's `useChat` below
 //! `/api/chat` (also over a WebSocket, with [`router_with_sockets`]), AG-UI at `/ag-ui`, and the routes of CopilotKit's
 //! runtime below `/copilotkit`.
 //!
-//! This crate does *not* make decisions about turns, serve the page or terminate TLS.
+//! This crate does *not* make decisions about turns, or serve the page.
 
 mod ag_ui;
 mod ai_sdk;
@@ -32,7 +33,7 @@ mod relay;
 mod response_headers;
 
 pub use api::{router, router_with_sockets};
-pub use connection::{ConnectionLimits, serve};
+pub use connection::{Certificate, CertificateError, ConnectionLimits, serve, serve_tls};
 pub use guard::{Access, AccessError, Guard};
 pub use limits::CallLimits;
 pub use metrics::{Metrics, MetricsError};

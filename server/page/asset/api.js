@@ -3,9 +3,11 @@ import { ask, headers } from './token.js';
 
 /** A response that is not a success. */
 export class ApiError extends Error {
-  constructor(status, message) {
+  /** `body`: the whole answer, if it is JSON. */
+  constructor(status, message, body) {
     super(message);
     this.status = status;
+    this.body = body;
   }
 }
 
@@ -15,30 +17,33 @@ export let clockAhead = 0;
 /** Timeout of a call that changes something. */
 const PATIENCE_MS = 15_000;
 
+/** Timeout of the trial of a provider: its list, and up to three calls. */
+const TRIAL_MS = 170_000;
+
 const get = (path) => call('GET', path);
 
-/** The JSON response of a call. `body`: the request body. */
-async function call(method, path, body) {
-  const response = await answered(method, path, body);
+/** The JSON response of a call. `body`: the request body; `patience`: the timeout of a change in milliseconds. */
+async function call(method, path, body, patience) {
+  const response = await answered(method, path, body, patience);
   return response.json().catch(() => ({}));
 }
 
 /** The successful response of a call. Asks for the token if the server requires one. */
-async function answered(method, path, body) {
+async function answered(method, path, body, patience = PATIENCE_MS) {
   const sent = headers();
   const type = body && { 'content-type': 'application/json' };
   // A pressed button must not stay disabled for ever.
-  const signal = method === 'GET' ? undefined : AbortSignal.timeout(PATIENCE_MS);
+  const signal = method === 'GET' ? undefined : AbortSignal.timeout(patience);
   const request = { method, headers: { ...sent, ...type }, body: body && JSON.stringify(body), signal };
   const response = await fetch(new URL(path, document.baseURI), request);
   noteClock(response);
   if (response.status === 401) {
     await ask(sent.authorization);
-    return answered(method, path, body);
+    return answered(method, path, body, patience);
   }
   if (response.ok) return response;
-  const { error } = await response.json().catch(() => ({}));
-  throw new ApiError(response.status, error ?? `The server answered ${response.status}.`);
+  const told = await response.json().catch(() => undefined);
+  throw new ApiError(response.status, told?.error ?? `The server answered ${response.status}.`, told);
 }
 
 function noteClock(response) {
@@ -66,6 +71,13 @@ export const getCluster = () => get('cluster');
 
 /** The tools offered to models, and the servers that provide them. */
 export const getTools = () => get('tools');
+/** The providers, without their keys, and the vendors that can be added. */
+export const getProviders = () => get('providers');
+/** Tries a provider and adds it. */
+export const addProvider = (provider) => call('POST', 'providers', provider, TRIAL_MS);
+/** Removes a provider that was added, with its key. */
+export const removeProvider = (name) => call('DELETE', `providers/${encodeURIComponent(name)}`);
+
 export const getConversations = () => get('conversations');
 /** A page of the conversations in whose title or messages all words occur, and the `next` page: undefined at the end. */
 export async function searchConversations(words, next = `conversations?search=${encodeURIComponent(words)}`) {

@@ -14,12 +14,14 @@ import { byId } from './element.js';
 import { ConversationList } from './list.js';
 import { actions } from './manage.js';
 import { isMenuOpen, opensMenu } from './menu.js';
+import { Providers } from './providers.js';
 import { listen } from './revise.js';
 import { Settings } from './settings.js';
 import { obey } from './shortcuts.js';
 import { Silence } from './silence.js';
 import { Socket } from './socket.js';
 import { Targets } from './targets.js';
+import './theme.js';
 import { dismiss, toast } from './toast.js';
 import { Nodes } from './nodes.js';
 import { Tools } from './tools.js';
@@ -51,6 +53,14 @@ const settings = new Settings({ conversationId: () => (open.isGone ? undefined :
 const allowed = new Allowed();
 const tools = new Tools();
 const nodes = new Nodes();
+new Providers({
+  onChange: async (model) => {
+    await composer.loadModels(model).catch(() => {}); // its error is shown with the next attempt
+    if (model) models.set(open.id, model);
+    modelOf = model ? open : null;
+    render();
+  },
+});
 const composer = new Composer({ onSubmit: submit, onStop: stop, onModel: (model) => models.set(open.id, model), onText: (text) => open && keepDraft(open.id, text) });
 const banner = new Banner({
   onRetryNow: (model) => {
@@ -105,6 +115,7 @@ function render() {
   byId('transcript').classList.toggle('settled', !open.isRunning);
   transcript.settle(); // the buttons below answers take space
   byId('welcome').hidden = !open.isEmpty;
+  byId('first').hidden = !composer.hasOnlyDemo;
   byId('conversation-button').hidden = open.id === undefined || open.isGone;
   if (open.id) list.waits(open.id, open.waitsUntil);
   const known = open.id && (list.titleOf(open.id) || open.prompt);
@@ -279,8 +290,13 @@ byId('sample').textContent = `Try: “${SAMPLE}”`;
 byId('sample').addEventListener('click', () => submit(SAMPLE));
 byId('new').addEventListener('click', () => setTimeout(() => composer.focus()));
 addEventListener('hashchange', route);
+// Models may have been added or removed elsewhere.
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible' && socket.isOpen) composer.loadModels(composer.model).then(render, () => {});
+});
 
 route();
 // First over HTTP, where a server can say that it requires a token.
 await Promise.allSettled([composer.loadModels(), list.load()]);
+render();
 socket.connect();

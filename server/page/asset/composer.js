@@ -6,6 +6,7 @@ import { hasKeyboard, passFocus, sendsOnEnter } from './focus.js';
 import { Images } from './images.js';
 
 const MODEL_KEY = 'everturn.model';
+const DEMO = 'demo/flaky';
 const field = byId('prompt');
 const send = byId('send');
 const stop = byId('stop');
@@ -95,11 +96,18 @@ export class Composer {
     if (byHand || hasKeyboard()) field.focus({ preventScroll: true });
   }
 
-  async loadModels() {
+  /** Whether there is nothing but the built-in model. */
+  get hasOnlyDemo() {
+    return picker.options.length === 1 && picker.value === DEMO;
+  }
+
+  /** Fetches the models, and selects this one if there is a choice. */
+  async loadModels(wanted) {
     const { models } = await getModels();
     setModels(models);
-    picker.replaceChildren(...models.map((name) => element('option', { value: name }, name)));
-    this.pick();
+    const isSame = models.length === picker.options.length && models.every((name, at) => picker.options[at].value === name);
+    if (!isSame) picker.replaceChildren(...models.map((name) => element('option', { value: name }, name)));
+    this.pick(wanted);
     picker.disabled = models.length < 2;
   }
 }

@@ -1,5 +1,5 @@
 // Extensions for marked that keep maths as typed, because Markdown would interpret its backslashes, stars and
-// underscores.
+// underscores. It is typeset later.
 
 /** From `$$`, `\[` or `\begin{…}` at the start of a line to the matching end, at most up to the next blank line. */
 const BLOCK = /^ {0,3}(?:\$\$|\\\[|\\begin\{[a-z]+\*?\})(?:(?!\n[ \t]*(?:\n|$))[^])*/;
@@ -25,5 +25,5 @@ const token = (type, pattern, start) => ({
 /** `verbatim(text)`: the text as HTML. */
 export const maths = (verbatim) => [
   { ...token('mathBlock', BLOCK, BLOCK_START), renderer: ({ text }) => `<p class="math">${verbatim(text.trim())}</p>\n` },
-  { ...token('math', INLINE, INLINE_START), renderer: ({ text }) => verbatim(text) },
+  { ...token('math', INLINE, INLINE_START), renderer: ({ text }) => `<span class="math">${verbatim(text)}</span>` },
 ];

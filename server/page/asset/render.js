@@ -2,6 +2,7 @@
 import { clean } from './clean.js';
 import { dress } from './code.js';
 import { maths } from './maths.js';
+import { typeset } from './typeset.js';
 import { Marked } from './vendor/marked/marked.esm.js';
 
 /** Harmless HTML elements that models use where Markdown has no equivalent. */
@@ -67,5 +68,6 @@ export function render(tokens) {
   const fragment = clean(marked.parser(tokens));
   for (const node of [...fragment.childNodes]) if (node.data?.trim() === '') node.remove(); // between blocks
   dress(fragment);
+  typeset(fragment);
   return fragment;
 }

@@ -62,13 +62,21 @@ pub(super) enum ContextWindow {
 }
 
 impl ContextWindow {
-    /// Returns the known context windows, by model.
-    pub(super) fn of_models(&self, models: &[String]) -> Result<BTreeMap<String, u64>> {
+    /// Returns the context window of models that have none of their own.
+    pub(super) fn of_others(&self) -> Option<u64> {
+        match self {
+            Self::Every(tokens) => Some(*tokens),
+            Self::Each(_) => None,
+        }
+    }
+
+    /// Returns the known context windows, by model. `is_listed`: whether there are further models in the provider's list.
+    pub(super) fn of_models(&self, models: &[String], is_listed: bool) -> Result<BTreeMap<String, u64>> {
         let windows = match self {
             Self::Every(tokens) => models.iter().map(|model| (model.clone(), *tokens)).collect(),
             Self::Each(windows) => windows.clone(),
         };
-        if let Some(model) = windows.keys().find(|model| !models.contains(model)) {
+        if let Some(model) = windows.keys().find(|model| !is_listed && !models.contains(model)) {
             bail!("`context_window` names {model:?}, which is not in `models`");
         }
         match windows.values().any(|tokens| *tokens == 0) {

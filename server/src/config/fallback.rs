@@ -73,7 +73,7 @@ impl Names<'_> {
                 let route = self.routes.iter().find(|route| route.name == name)?;
                 Some(route.targets.iter().map(String::as_str).collect())
             }
-            None => self.models.on.contains(id).then(|| vec![id]),
+            None => self.models.is_on(id).then(|| vec![id]),
         }
     }
 

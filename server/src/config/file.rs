@@ -75,6 +75,8 @@ pub(super) struct ServerTable {
     pub(super) token: Option<Hidden>,
     pub(super) allowed_hosts: Vec<String>,
     pub(super) allowed_origins: Vec<String>,
+    pub(super) tls_cert: Option<String>,
+    pub(super) tls_key: Option<String>,
 }
 
 /// The NATS servers over which several servers share their conversations.
@@ -316,7 +318,8 @@ pub(super) struct ProviderTable {
     pub(super) include_usage: Option<bool>,
     pub(super) return_reasoning: Option<ReturnReasoningName>,
     pub(super) history: Option<HistoryName>,
-    pub(super) models: Vec<String>,
+    /// Names, and patterns of names in the provider's list; `None` = all of that list.
+    pub(super) models: Option<Vec<String>>,
     /// In tokens.
     pub(super) context_window: Option<ContextWindow>,
     #[serde(default)]
@@ -412,10 +415,18 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
         text[begin..].lines().next()
     });
     let key = words.and_then(|line| line.split_once('=')).map(|(key, _)| key.trim());
-    let message = error.message();
+    format!("{}: {}", place.unwrap_or_default(), explained(error.message(), words, key))
+}
+
+/// Returns the problem that a parser found. Repeats no values, which may be keys.
+pub(super) fn problem(message: &str) -> String {
+    explained(message, None, None)
+}
+
+fn explained(message: &str, words: Option<&str>, key: Option<&str>) -> String {
     let about_value = ["invalid type", "invalid value", "unknown variant"];
     let expected = message.split_once(", expected ").map(|(_, expected)| expected);
-    let problem = match expected {
+    match expected {
         Some("a sequence") if words.is_some_and(|line| line.starts_with('[')) => {
             "use double brackets, like [[provider]], because there may be several".to_owned()
         }
@@ -427,8 +438,7 @@ fn describe(text: &str, error: &toml::de::Error) -> String {
             Some(meant) => format!("{message}: did you mean `{meant}`?"),
             None => message.to_owned(),
         },
-    };
-    format!("{}: {problem}", place.unwrap_or_default())
+    }
 }
 
 /// Returns the key that was probably meant instead of an unknown one.
@@ -467,7 +477,7 @@ mod tests {
                 ":2: `schedule` must be one of `patient`, `exponential`, `interactive`, `cycling`",
             ),
             ("max_steps = \"many\"", ":1: `max_steps` must be a whole number"),
-            ("[[provider]]\nname = \"a\"", ": missing field `models`"),
+            ("[[provider]]\nkind = \"gemini\"", ": missing field `name`"),
             ("[retention]\nkeep_events_days = -1", ":2: `keep_events_days` must be a whole number from 0"),
             (
                 "[retention]\nkeep_events_turns = \"no\"",

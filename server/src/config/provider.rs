@@ -8,12 +8,15 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use everturn_provider::{EndpointConfig, HttpConfig, Secret, Timeouts};
 
 use super::{
     Environment, Hidden,
+    added::Added,
+    compaction::ContextWindow,
     file::{Kind, ProviderTable, TimeoutTable},
+    filter::Filter,
     key::{self, Keys, Missing},
 };
 pub(crate) use api::Api;
@@ -23,7 +26,7 @@ use vendor::Vendor;
 const CALLS: [&str; 4] = ["/chat/completions", "/completions", "/responses", "/messages"];
 
 /// A configured model API.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Provider {
     pub(crate) name: String,
     pub(crate) api: Api,
@@ -32,9 +35,21 @@ pub(crate) struct Provider {
     pub(crate) http: HttpConfig,
     /// The provider's own names; the first is the default.
     pub(crate) models: Vec<String>,
+    /// Which further models of the provider's list are offered; `None` = none, so it is not read.
+    pub(crate) filter: Option<Filter>,
+    /// Models that come first if they are in the list.
+    pub(crate) preferred: &'static [&'static str],
     /// Known context windows of its models, in tokens.
     pub(crate) context_windows: BTreeMap<String, u64>,
+    /// The context window of all its other models, if it was configured.
+    pub(crate) context_window: Option<u64>,
+    /// The last characters of its first key, for people. Only of keys so long that this does not help to guess them.
+    pub(crate) key_end: Option<String>,
 }
+
+/// Number of a key's characters that are shown, and the length from which on they are.
+const SHOWN: usize = 4;
+const LONG: usize = 16;
 
 impl Provider {
     /// Returns the providers configured by keys in the environment, if the file has none.
@@ -47,15 +62,32 @@ impl Provider {
         vendor::assumed_models(environment)
     }
 
+    /// Resolves a provider that was added. It has its key with it.
+    ///
+    /// # Errors
+    /// When the table is invalid.
+    pub(crate) fn of_added(added: &Added) -> Result<Self> {
+        let table = added.read()?;
+        let nothing = Environment(&|_| None);
+        let (provider, missing) = Self::resolve(&table, &nothing)?;
+        provider.with_context(|| missing.iter().map(ToString::to_string).collect::<String>())
+    }
+
     /// Resolves a table of the file. Also returns the missing keys; if none is left, there is no provider.
     pub(super) fn resolve(
         table: &ProviderTable,
         environment: &Environment<'_>,
     ) -> Result<(Option<Self>, Vec<Missing>)> {
         check_names(table)?;
-        let windows = table.context_window.as_ref().map(|window| window.of_models(&table.models));
+        let (models, filter) = match &table.models {
+            Some(names) => Filter::separate(names),
+            None => (Vec::new(), Some(Filter::default())),
+        };
+        let window = table.context_window.as_ref();
+        let windows = window.map(|window| window.of_models(&models, filter.is_some()));
         let context_windows = windows.transpose()?.unwrap_or_default();
         let vendor = vendor_of(table.kind);
+        let is_vendors = table.base_url.is_none();
         let base_url = table.base_url.clone().unwrap_or_else(|| vendor.base_url.to_owned());
         check_base_url("`base_url`", &base_url)?;
         // As with the variable, the version may be left out. Others are used as they are: they may have none.
@@ -88,11 +120,44 @@ impl Provider {
             api: api(first.as_ref())?,
             credentials: others.iter().map(credential).collect::<Result<_>>()?,
             http: HttpConfig { timeouts: timeouts(&table.timeouts), ..HttpConfig::default() },
-            models: table.models.clone(),
+            models,
+            filter,
+            preferred: if is_vendors { vendor.models } else { &[] },
             context_windows,
+            context_window: window.and_then(ContextWindow::of_others),
+            key_end: first.as_ref().and_then(key_end),
         };
         Ok((Some(provider), missing))
     }
+}
+
+/// Returns the providers that were added, and a line about each that cannot be used. Names of the configuration belong to
+/// it.
+pub(super) fn added(entries: &[Added], is_taken: impl Fn(&str) -> bool) -> (Vec<Provider>, Vec<String>) {
+    let (mut on, mut off) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let name = entry.name();
+        let away = format!("remove the added one with `everturn provider remove {name}`");
+        match Provider::of_added(entry) {
+            _ if is_taken(name) => {
+                off.push(format!(
+                    "provider {name:?} was added, but the configuration has one of this name: {away}"
+                ));
+            }
+            Ok(provider) => on.push(provider),
+            Err(problem) => {
+                off.push(format!("provider {name:?} was added, but cannot be used: {problem:#}; {away}"))
+            }
+        }
+    }
+    (on, off)
+}
+
+/// Returns the last characters of a key.
+fn key_end(key: &Hidden) -> Option<String> {
+    let key = key.reveal();
+    let (start, _) = key.char_indices().rev().nth(SHOWN - 1).filter(|_| key.len() >= LONG)?;
+    Some(key[start..].to_owned())
 }
 
 fn check_names(table: &ProviderTable) -> Result<()> {
@@ -103,11 +168,14 @@ fn check_names(table: &ProviderTable) -> Result<()> {
     if table.name == "route" {
         bail!("its name must not be `route`, because routes are named route/NAME");
     }
-    if table.models.is_empty() {
-        bail!("`models` is empty: name at least one model");
+    let models = table.models.as_deref().unwrap_or_default();
+    if table.models.is_some() && models.is_empty() {
+        bail!(
+            "`models` is empty: name at least one model, or leave `models` out to offer all that the provider lists"
+        );
     }
     let mut names = BTreeSet::new();
-    match table.models.iter().find(|model| model.trim().is_empty() || !names.insert(*model)) {
+    match models.iter().find(|model| model.trim().is_empty() || !names.insert(*model)) {
         Some(model) => bail!("`models` has {model:?} twice, or empty"),
         None => Ok(()),
     }

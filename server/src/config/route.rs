@@ -33,6 +33,16 @@ pub(super) struct Known {
     pub(super) on: BTreeSet<String>,
     /// Models of disabled providers.
     pub(super) off: BTreeSet<String>,
+    /// Enabled providers whose other models are in their list, or were added.
+    pub(super) open: BTreeSet<String>,
+}
+
+impl Known {
+    /// Whether there is this model, as far as is known before its provider's list was read.
+    pub(super) fn is_on(&self, id: &str) -> bool {
+        let may_be = |(provider, model): (&str, &str)| self.open.contains(provider) && !model.is_empty();
+        self.on.contains(id) || id.split_once('/').is_some_and(may_be)
+    }
 }
 
 /// Validates the routes. Returns those that can be used, and a line about each disabled target.
@@ -65,7 +75,7 @@ pub(super) fn resolve(
         for (number, target) in table.targets.iter().enumerate() {
             let id = target.get_ref();
             check_target(name, target, &table.targets[..number], known, source)?;
-            match known.on.contains(id) {
+            match known.is_on(id) {
                 true => targets.push(id.clone()),
                 false => off.push(format!("route {name:?}: skipping {id} (provider disabled)")),
             }
@@ -94,7 +104,7 @@ fn check_target(
     if before.iter().any(|before| before.get_ref() == id) {
         bail!("{place}: route {name:?} names {id:?} twice: list each target once, in order");
     }
-    if !known.on.contains(id) && !known.off.contains(id) {
+    if !known.is_on(id) && !known.off.contains(id) {
         let all: Vec<&str> = known.on.iter().chain(&known.off).map(String::as_str).collect();
         let all = match all.is_empty() {
             true => "no provider is configured".to_owned(),

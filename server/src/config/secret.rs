@@ -3,7 +3,7 @@
 use everturn_mcp::{Connection, ServerConfig, Setting};
 use everturn_provider::{EndpointConfig, Redactor, Secret};
 
-use super::{Api, Config};
+use super::{Api, Config, Provider};
 
 impl Config {
     /// Returns what removes all configured secrets from a text.
@@ -14,12 +14,17 @@ impl Config {
         }
         let of_postgres = self.postgres.iter().flat_map(|postgres| &postgres.secrets);
         of_postgres.for_each(|secret| redactor.add(&Secret::new(secret.reveal())));
-        for provider in &self.providers {
-            let others = provider.credentials.iter().map(|(_, api)| api);
-            others.chain([&provider.api]).for_each(|api| redactor.add_endpoint(endpoint(api)));
-        }
+        self.providers.iter().chain(&self.added).for_each(|provider| provider.hide_in(&mut redactor));
         self.mcp.iter().for_each(|server| add(&mut redactor, server));
         redactor
+    }
+}
+
+impl Provider {
+    /// Adds all its secrets.
+    pub(crate) fn hide_in(&self, redactor: &mut Redactor) {
+        let others = self.credentials.iter().map(|(_, api)| api);
+        others.chain([&self.api]).for_each(|api| redactor.add_endpoint(endpoint(api)));
     }
 }
 

@@ -7,7 +7,7 @@ use everturn_orchestrator::Observer;
 use everturn_provider::{HttpClient, HttpConfig, Redactor, Secret};
 use everturn_telemetry::{Redact, Settings, Traces};
 
-use crate::config::Config;
+use crate::{config::Config, providers::Providers};
 
 /// How long exporting the last spans may take at shutdown.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -22,13 +22,13 @@ pub(crate) struct Exporting {
 
 impl Exporting {
     /// Reads the environment. Returns `None` if it names no collector.
-    pub(crate) fn start(config: &Config) -> Result<Option<Self>> {
+    pub(crate) fn start(config: &Config, providers: &Providers) -> Result<Option<Self>> {
         let Some(settings) = Settings::from_environment()? else { return Ok(None) };
         let client =
             HttpClient::new(HttpConfig::default()).context("cannot create the HTTP client for traces")?;
         let client = client.reqwest().context("cannot create the HTTP client for traces")?;
         let has_content = settings.message_content.unwrap_or(config.traces_content);
-        let redact = has_content.then(|| redact(config));
+        let redact = has_content.then(|| redact(providers.clone()));
         let traces = Arc::new(settings.traces(client, redact)?);
         Ok(Some(Self { settings, traces, has_content }))
     }
@@ -51,14 +51,17 @@ impl Exporting {
     }
 }
 
-/// Returns what removes the secrets of the configuration, and those sent to the collector.
-fn redact(config: &Config) -> Redact {
-    let mut redactor: Redactor = config.redactor();
+/// Returns what removes all secrets of the server, and those sent to the collector.
+fn redact(providers: Providers) -> Redact {
+    let mut redactor = Redactor::default();
     for name in ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"] {
         let headers = env::var(name).unwrap_or_default();
         for (_, value) in headers.split(',').filter_map(|header| header.split_once('=')) {
             redactor.add(&Secret::new(value.replace("%20", " ")));
         }
     }
-    Arc::new(move |text| redactor.redact(text))
+    Arc::new(move |text| {
+        redactor.redact(text);
+        providers.redact(text);
+    })
 }

@@ -5,7 +5,7 @@ use std::{env, sync::Arc};
 use anyhow::Result;
 use everturn_orchestrator::Observer;
 
-use crate::{absent::absent, config::Config};
+use crate::{absent::absent, config::Config, providers::Providers};
 
 /// Variables that name a collector.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
@@ -16,7 +16,7 @@ pub(crate) struct Exporting;
 impl Exporting {
     /// Reads the environment. Returns `None` if it names no collector.
     #[expect(clippy::unnecessary_wraps, reason = "exporting may fail to start")]
-    pub(crate) fn start(_: &Config) -> Result<Option<Self>> {
+    pub(crate) fn start(_: &Config, _: &Providers) -> Result<Option<Self>> {
         let is_set = |name: &str| env::var(name).is_ok_and(|value| !value.trim().is_empty());
         Ok(ENDPOINTS.iter().any(|name| is_set(name)).then_some(Self))
     }

@@ -149,7 +149,10 @@ impl Server {
             if read.await.expect("a greeting in time").unwrap() == 0 {
                 return None;
             }
-            if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
+            if let Some(url) = line
+                .split_whitespace()
+                .find(|word| word.starts_with("http://") || word.starts_with("https://"))
+            {
                 let url = url.to_owned();
                 return Some(Self { child, url, stdout, _home: home });
             }

@@ -38,6 +38,7 @@ mod permission;
 mod pipe;
 #[cfg(all(target_os = "linux", feature = "postgres"))]
 mod postgres;
+mod provider;
 mod proxy;
 mod reasoning;
 mod relay;
@@ -53,5 +54,6 @@ mod shutdown;
 mod targets;
 mod terminal;
 mod thinking;
+mod tls;
 mod turn_log;
 mod typing;

@@ -6,13 +6,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * `says(answer)` queues an answer: a text; `null` for "overloaded"; a promise of an answer that begins later;
  * `{ breaks: text, once }` for a text after which the connection is cut, when `once` resolves (by default after 100 ms);
  * `{ calls: [{ name, input }] }` for tool calls; or `{ status, headers, body }`. Requests with more than `limit` tokens, of
- * four characters each, are rejected. `usage` is the token usage that answers report.
+ * four characters each, are rejected. `usage` is the token usage that answers report. `list` has the names of its models;
+ * without one, they cannot be listed.
  */
 export async function startProvider() {
   const answers = [];
   const requests = [];
   let callsMade = 0;
   const server = createServer(async (request, response) => {
+    if (request.method === 'GET') {
+      response.writeHead(provider.list ? 200 : 404, { 'content-type': 'application/json' });
+      return response.end(JSON.stringify(provider.list ? { data: provider.list.map((id) => ({ id })) } : { error: 'no list' }));
+    }
     const parts = [];
     for await (const part of request) parts.push(part);
     const { model, messages } = JSON.parse(Buffer.concat(parts).toString());
@@ -49,6 +54,7 @@ export async function startProvider() {
     requests,
     limit: Infinity,
     usage: undefined,
+    list: null,
     says: (...more) => answers.push(...more),
     stop: () => {
       server.closeAllConnections();

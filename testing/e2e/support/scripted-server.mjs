@@ -9,7 +9,7 @@ import { accept, decode, encode } from './frame.mjs';
 import { Conversation } from './scripted-conversation.mjs';
 
 const PAGE = new URL('../../../server/page/asset/', import.meta.url);
-const TYPES = { html: 'text/html', js: 'text/javascript', mjs: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+const TYPES = { html: 'text/html', js: 'text/javascript', mjs: 'text/javascript', css: 'text/css', svg: 'image/svg+xml', woff2: 'font/woff2' };
 const POLICY =
   "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'; trusted-types dompurify";

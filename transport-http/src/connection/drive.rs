@@ -15,13 +15,15 @@ use tokio::{
     net::TcpStream,
     pin,
     sync::watch,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout},
 };
+use tokio_rustls::TlsAcceptor;
 
 use super::{
-    ConnectionLimits,
+    ConnectionLimits, Peer,
     activity::Phase,
     open::{CLOSED, Seat},
+    tls::Stream,
     watched::{Given, Socket, Taken},
 };
 
@@ -32,14 +34,41 @@ pub(super) async fn drive(
     seat: Seat,
     router: Router,
     limits: ConnectionLimits,
+    acceptor: Option<TlsAcceptor>,
     mut closed: watch::Receiver<bool>,
 ) {
     let activity = seat.activity.clone();
+    let peer = stream.peer_addr().ok().map(Peer);
+    let stream = match acceptor {
+        None => Stream::Plain(stream),
+        Some(acceptor) => {
+            let handshake = tokio::select! {
+                biased;
+                () = activity.evicted() => Err("room"),
+                _ = closed.wait_for(|closed| *closed) => return,
+                shaken = timeout(limits.head, acceptor.accept(stream)) => shaken.map_err(|_| "head"),
+            };
+            match handshake {
+                Ok(Ok(stream)) => Stream::Tls(Box::new(stream)),
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "a TLS handshake failed");
+                    return;
+                }
+                Err(closed_for) => {
+                    counter!(CLOSED, "reason" => closed_for).increment(1);
+                    return;
+                }
+            }
+        }
+    };
     let router = TowerToHyperService::new(router);
     let serving = activity.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let activity = serving.clone();
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        if let Some(peer) = peer {
+            head.extensions.insert(peer);
+        }
         let answer = Taken::body(body, &activity).map(|body| router.call(Request::from_parts(head, body)));
         async move {
             // An evicted connection never begins a request, which would be cut off.

@@ -9,25 +9,23 @@ use std::{
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, Incoming, SizeHint};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{
     activity::{Activity, Phase},
     open::Seat,
+    tls::Stream,
 };
 
 /// A socket. Its slot is free on drop, also after an upgrade.
 #[derive(Debug)]
 pub(super) struct Socket {
-    stream: TcpStream,
+    stream: Stream,
     seat: Seat,
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, seat: Seat) -> Self {
+    pub(super) fn new(stream: Stream, seat: Seat) -> Self {
         Self { stream, seat }
     }
 

@@ -16,10 +16,13 @@ use super::{
     address::{Host, Origin},
     token::Token,
 };
-use crate::refusal::Refusal;
+use crate::{connection::Peer, refusal::Refusal};
 
 /// How long a browser may cache a preflight response.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3600);
+
+/// Headers by which a proxy says that it forwards a request.
+const FORWARDED: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
 /// Headers that pages of allowed origins may send: those that the API reads, and those that OpenAI's SDK adds.
 const HEADERS: [&str; 16] = [
@@ -90,6 +93,25 @@ impl Rules {
         let is_page =
             reads && !request.headers().contains_key(UPGRADE) && (self.is_open)(request.uri().path());
         is_page || token.is_shown(request.headers())
+    }
+
+    /// Whether the request is by the owner of the server.
+    pub(super) fn is_owner(&self, request: &Request) -> bool {
+        if let Some(token) = &self.token {
+            return token.is_shown(request.headers());
+        }
+        let Ok(host) = self.host(request) else { return false };
+        let is_here = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();
+        // A proxy on this machine forwards requests of others.
+        let is_forwarded = FORWARDED.iter().any(|name| request.headers().contains_key(*name));
+        let mut origins = request.headers().get_all(ORIGIN).iter();
+        let is_own = |origin: &HeaderValue| {
+            origin.to_str().ok().and_then(Origin::parse).is_some_and(|origin| origin.is_at(&host))
+        };
+        request.extensions().get::<Peer>().is_some_and(is_here)
+            && !is_forwarded
+            && host.is_loopback()
+            && origins.all(is_own)
     }
 
     /// Returns the requested host if it is accepted.

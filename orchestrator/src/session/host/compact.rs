@@ -72,7 +72,8 @@ impl TurnHost<'_> {
     fn is_nearly_full(&self, turn: &Turn, model: &Model) -> bool {
         let id = model.sibling_of.as_ref().unwrap_or(&model.id);
         let Some(window) = self.shared.models.now().windows.get(id).copied() else { return false };
-        let limit = if turn.may_compact_ahead() { self.shared.compactions.limit(window) } else { Some(window) };
+        let limit =
+            if turn.may_compact_ahead() { self.shared.compactions.limit(window) } else { Some(window) };
         let Some(limit) = limit else { return false };
         let measured = self.conversation.state().live.measured;
         let sent = self.sent(model);

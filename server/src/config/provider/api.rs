@@ -9,7 +9,7 @@ use everturn_provider::{
 use crate::config::file::{HistoryName, Kind, OutputLimitName, ProviderTable, ReturnReasoningName};
 
 /// The API of a provider, with its settings.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Api {
     OpenAiChat(ChatConfig),
     OpenAiResponses(ResponsesConfig),
@@ -18,8 +18,8 @@ pub(crate) enum Api {
 }
 
 impl Api {
-    #[cfg(test)]
-    pub(in crate::config) fn kind(&self) -> &'static str {
+    /// Returns the value of `kind` in the file.
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::OpenAiChat(_) => Kind::OpenAiChat.name(),
             Self::OpenAiResponses(_) => Kind::OpenAiResponses.name(),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, HttpConfig};
 
-use super::{Api, Provider, check_base_url};
-use crate::config::Environment;
+use super::{Api, Provider, check_base_url, key_end};
+use crate::config::{Environment, Hidden};
 
 /// A vendor of models.
 pub(super) struct Vendor {
@@ -19,7 +19,7 @@ pub(super) struct Vendor {
     /// Whether another URL is sufficient, because many servers of its API need no key.
     keyless: bool,
     /// The default models; the first is the default.
-    models: &'static [&'static str],
+    pub(super) models: &'static [&'static str],
     api: fn(EndpointConfig) -> Api,
 }
 
@@ -96,6 +96,7 @@ impl Vendor {
             check_base_url(self.base_url_variable, base_url)?;
         }
         let mut endpoint = EndpointConfig::new(base_url.unwrap_or_else(|| self.base_url.to_owned()));
+        let key_end = key.as_deref().and_then(Hidden::new).as_ref().and_then(key_end);
         endpoint.api_key = key.map(Into::into);
         Ok(Some(Provider {
             name: self.name.to_owned(),
@@ -103,7 +104,11 @@ impl Vendor {
             credentials: Vec::new(),
             http: HttpConfig::default(),
             models: self.models.iter().map(|model| (*model).to_owned()).collect(),
+            filter: None,
+            preferred: &[],
             context_windows: BTreeMap::new(),
+            context_window: None,
+            key_end,
         }))
     }
 }

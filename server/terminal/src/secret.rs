@@ -1,0 +1,68 @@
+//! Asks for a secret in the terminal, without showing it.
+
+use std::io::{self, Write as _};
+
+use anyhow::{Result, bail};
+use crossterm::{
+    event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+    terminal::{disable_raw_mode, enable_raw_mode},
+};
+
+/// Maximum length, in bytes.
+const LONGEST: usize = 16 << 10;
+
+/// Switches the terminal back when it is dropped.
+struct Raw;
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // Nothing better can be done.
+        let _ = disable_raw_mode();
+    }
+}
+
+/// Prints the question to standard error, and reads a line that is not shown. `None` = it is empty.
+///
+/// # Errors
+/// When the terminal cannot be read, or the person presses Ctrl-C.
+pub fn ask_secret(question: &str) -> Result<Option<String>> {
+    let mut out = io::stderr();
+    write!(out, "{question}")?;
+    out.flush()?;
+    let read = {
+        enable_raw_mode()?;
+        let _raw = Raw;
+        line()
+    };
+    writeln!(out)?;
+    Ok(Some(read?).filter(|text| !text.trim().is_empty()))
+}
+
+fn line() -> Result<String> {
+    let mut text = String::new();
+    loop {
+        let key = match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => key,
+            Event::Paste(pasted) => {
+                text.push_str(&pasted);
+                continue;
+            }
+            _ => continue,
+        };
+        match key {
+            KeyEvent { code: KeyCode::Enter, .. } => return Ok(text),
+            KeyEvent { code: KeyCode::Char('j' | 'm'), modifiers: KeyModifiers::CONTROL, .. } => {
+                return Ok(text);
+            }
+            KeyEvent { code: KeyCode::Char('c' | 'd'), modifiers: KeyModifiers::CONTROL, .. }
+            | KeyEvent { code: KeyCode::Esc, .. } => {
+                bail!("cancelled: nothing was kept")
+            }
+            KeyEvent { code: KeyCode::Backspace, .. } => {
+                text.pop();
+            }
+            KeyEvent { code: KeyCode::Char(c), .. } if text.len() < LONGEST => text.push(c),
+            _ => {}
+        }
+    }
+}
