@@ -178,6 +178,7 @@ Environment:
   EVERTURN_CLUSTER        the NATS servers over which conversations are shared instead
   EVERTURN_POSTGRES       the URL of the Postgres database that conversations are kept in instead
   EVERTURN_TOKEN          the access token that clients must have
+  EVERTURN_TITLES         off: the model does not name conversations
   OTEL_EXPORTER_OTLP_ENDPOINT  where serve sends traces, e.g. http://127.0.0.1:4318
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT  SPAN_ONLY: traces have the content of messages
   EVERTURN_LOG            what is logged to standard error, e.g. debug

@@ -20,6 +20,7 @@ mod retention;
 mod retry;
 mod route;
 mod secret;
+mod titles;
 mod tls;
 
 use std::{
@@ -48,6 +49,7 @@ pub(crate) use report::required as required_report;
 pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
 pub(crate) use route::Route;
+pub(crate) use titles::Titles;
 pub(crate) use tls::TlsFiles;
 
 use file::{AgentTable, File};
@@ -128,6 +130,8 @@ pub(crate) struct Config {
     pub(crate) permissions: Permissions,
     /// How histories that exceed the model's context are compacted; `None` = not at all.
     pub(crate) compaction: Option<Compaction>,
+    /// How conversations get titles; `None` = from their first message.
+    pub(crate) titles: Option<Titles>,
     /// Limits on the memory that conversations take.
     pub(crate) memory: MemoryLimits,
     /// Whether traces have the content of messages, unless the environment says otherwise.
@@ -202,6 +206,9 @@ impl Config {
         let final_report =
             report::resolve(final_report.as_ref(), report_attempts.as_ref(), "under [agent]", &file.source)?;
         let compaction = Compaction::resolve(&file.compaction, &file.source, check)?;
+        let titles = Titles::resolve(&file.titles, environment, &file.source, check)?;
+        // Several servers would make the same calls, and demos in memory are to make none of their own.
+        let titles = titles.filter(|_| cluster.is_none() && !flags.forgets);
         let memory = memory::resolve(&file.memory, &file.source)?;
         let is_of_environment = file.providers.is_empty();
         let assumed = Provider::assumed_models(environment).filter(|_| is_of_environment);
@@ -220,6 +227,7 @@ impl Config {
             dice: file.tools.dice,
             permissions,
             compaction,
+            titles,
             memory,
             traces_content: file.telemetry.message_content,
             providers,

@@ -24,6 +24,7 @@ mod retention;
 mod router;
 mod serve;
 mod storage;
+mod titles;
 mod tls;
 mod traces;
 

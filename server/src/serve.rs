@@ -25,7 +25,7 @@ use crate::{
     providers::Providers,
     retention, router,
     storage::Storage,
-    tls,
+    titles, tls,
     traces::Exporting,
 };
 
@@ -64,6 +64,10 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         let clock = SystemClock::default();
         tokio::spawn(retention::run(orchestrator.clone(), journal, config.keep, move || clock.now()))
     });
+    let titling = config
+        .titles
+        .clone()
+        .map(|titles| tokio::spawn(titles::keep_up(orchestrator.clone(), providers.clone(), titles)));
     let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
     let greeting = greeting::of(
@@ -110,6 +114,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         }
     }
     sweeping.abort();
+    titling.inspect(JoinHandle::abort);
     offering.abort();
     renewing.inspect(JoinHandle::abort);
     pruning.inspect(JoinHandle::abort);

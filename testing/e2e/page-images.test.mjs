@@ -76,8 +76,8 @@ test('a message may be only an image, and remote images are not fetched', async 
 
 test('a message that cannot be sent is reported and kept', async () => {
   await on.open();
-  await give('paste', 'text/plain');
-  await on.page.locator('.toast', { hasText: 'not a PNG, JPEG, GIF or WebP image' }).waitFor();
+  await give('paste', 'application/octet-stream');
+  await on.page.locator('.toast', { hasText: 'nor a PNG, JPEG, GIF or WebP image' }).waitFor();
   await attach(...Array.from({ length: 17 }, (_, index) => pixel(`${index}.png`)));
   await on.page.locator('.toast', { hasText: 'at most 16 images' }).waitFor();
   await attached(16);
@@ -139,4 +139,34 @@ test('the server accepts an image, and it is shown from history', async () => {
   await page.locator('.history .answer').waitFor();
   assert.equal(await page.locator('.attachment img').getAttribute('src'), URL);
   assert.deepEqual(page.wrongs, []);
+});
+
+test('text files become part of the message, and are folded', async () => {
+  await on.open();
+  const notes = { name: 'notes.md', mimeType: '', buffer: Buffer.from('# Plan\n\n"one" & <b>two</b>\n') };
+  await attach(notes, { name: 'data.json', mimeType: 'application/json', buffer: Buffer.from('{"a":1}') }, pixel('a.png'));
+  await on.until(() => document.querySelectorAll('#files li').length === 2);
+  await attached(1);
+  await on.page.getByRole('button', { name: 'Remove data.json' }).click();
+  assert.deepEqual(await findings(on.page), []);
+  const turn = await on.begin('What is this?');
+  const message = 'What is this?\n\n<file name="notes.md">\n# Plan\n\n"one" & <b>two</b>\n</file>';
+  assert.equal(on.commands('chat.send')[0].message, message);
+  assert.equal(await on.page.locator('#files li').count(), 0);
+  turn.tell({ type: 'user-message', text: message }, { type: 'turn-start' });
+  turn.say('A plan.');
+  turn.end();
+  await on.sealed();
+  for (const reload of [false, true]) {
+    if (reload) await on.page.reload();
+    const bubble = on.page.locator('.bubble', { hasText: 'What is this?' });
+    await bubble.locator('summary', { hasText: 'notes.md' }).click();
+    assert.equal(await bubble.locator('pre').textContent(), '# Plan\n\n"one" & <b>two</b>');
+    assert.equal(await bubble.locator('b').count(), 0);
+  }
+  await attach({ name: 'x.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1]) });
+  await on.page.locator('.toast', { hasText: 'x.bin is neither a text file nor' }).waitFor();
+  await attach({ name: 'big.txt', mimeType: 'text/plain', buffer: Buffer.alloc(400_001, 'a') });
+  await on.page.locator('.toast', { hasText: 'big.txt is too large' }).waitFor();
+  assert.deepEqual(on.page.wrongs, []);
 });

@@ -26,7 +26,7 @@ afterEach(async () => {
 
 const open = async (options) => {
   page = await openPage(browser, server.url, options);
-  await page.waitForFunction(() => window.hasConnected && document.querySelector('#model option'));
+  await page.waitForFunction(() => document.querySelector('#model option'));
 };
 const result = () => page.locator('#provider-result');
 

@@ -100,6 +100,7 @@ function route() {
   isDue = false;
   composer.text = draftOf(id);
   composer.images.all = [];
+  composer.files.clear();
   transcript.clear();
   list.mark(id);
   allowed.of(id);

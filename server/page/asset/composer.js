@@ -2,6 +2,7 @@
 import { getModels } from './api.js';
 import { setModels } from './choice.js';
 import { byId, element } from './element.js';
+import { Files } from './files.js';
 import { hasKeyboard, passFocus, sendsOnEnter } from './focus.js';
 import { Images } from './images.js';
 
@@ -13,7 +14,8 @@ const stop = byId('stop');
 const picker = byId('model');
 
 export class Composer {
-  images = new Images();
+  files = new Files();
+  images = new Images({ onText: (file) => this.files.add(file) });
 
   /**
    * `onSubmit(text, images)` returns whether the message was sent; `onModel(model)`: the user chose a model;
@@ -23,11 +25,12 @@ export class Composer {
     this.onText = onText;
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
-      const text = field.value.trim();
+      const text = this.files.with(field.value.trim());
       const images = this.images.all;
       if ((!text && images.length === 0) || !onSubmit(text, images)) return;
       this.text = '';
       this.images.all = [];
+      this.files.clear();
     });
     sendsOnEnter(field);
     field.addEventListener('input', () => {

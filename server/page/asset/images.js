@@ -1,5 +1,6 @@
 // Images for the next message: attached, pasted or dropped.
 import { byId, element } from './element.js';
+import { isText } from './files.js';
 import { picture } from './picture.js';
 import { toast } from './toast.js';
 
@@ -18,7 +19,9 @@ const LONGEST_SIDE = 1600;
 export class Images {
   #images = []; // of { url, mimeType }
 
-  constructor() {
+  /** `onText(file)`: takes a text file. */
+  constructor({ onText }) {
+    this.onText = onText;
     byId('attach').addEventListener('click', () => input.click());
     input.addEventListener('change', () => {
       this.#add([...input.files]);
@@ -58,7 +61,8 @@ export class Images {
   async #add(files) {
     for (const file of files) {
       if (!TYPES.includes(file.type)) {
-        toast(`${file.name || 'This file'} is not a PNG, JPEG, GIF or WebP image.`, 'message');
+        if (isText(file)) await this.onText(file);
+        else toast(`${file.name || 'This file'} is neither a text file nor a PNG, JPEG, GIF or WebP image.`, 'message');
         continue;
       }
       const image = await read(file).catch(() => null);

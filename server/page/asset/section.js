@@ -1,6 +1,7 @@
 // One turn, live or from history: the user's message, the model's output, and how it ended.
 import { attemptsOf } from './attempts.js';
 import { element } from './element.js';
+import { parts } from './files.js';
 import { wrap } from './fold.js';
 import { attachments } from './picture.js';
 import { answerOffers, editOffer } from './revise.js';
@@ -10,7 +11,7 @@ import { ending, figures } from './wording.js';
 /** A user message in the transcript. `seq`: of its chunk, as soon as it is known. */
 export function bubble(text, className = '', seq) {
   const node = element('div', { className: `user ${className}`.trim(), role: 'article', ariaLabel: 'You' });
-  node.append(element('div', { className: 'bubble' }, text));
+  node.append(element('div', { className: 'bubble' }, ...parts(text)));
   if (className === 'steering') node.append(element('p', { className: 'joined' }, 'Joined this answer'));
   if (className === '') node.append(element('div', { className: 'beside' }, editOffer(text), copyOffer(() => text)));
   if (seq !== undefined) node.dataset.seq = seq;

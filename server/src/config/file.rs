@@ -24,6 +24,7 @@ pub(super) struct File {
     pub(super) agent: AgentTable,
     pub(super) compaction: CompactionTable,
     pub(super) memory: MemoryTable,
+    pub(super) titles: TitleTable,
     pub(super) telemetry: TelemetryTable,
     pub(super) cluster: ClusterTable,
     pub(super) postgres: PostgresTable,
@@ -193,6 +194,15 @@ pub(super) struct CompactionTable {
     pub(super) model: Option<Spanned<String>>,
     /// A fraction of the context window, from 0 (off) to 1.
     pub(super) ahead: Option<Spanned<f64>>,
+}
+
+/// Settings of titles by the model.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct TitleTable {
+    pub(super) enabled: Option<bool>,
+    /// A model or route, by the clients' name for it.
+    pub(super) model: Option<Spanned<String>>,
 }
 
 /// Limits on the memory that conversations take, in MiB.

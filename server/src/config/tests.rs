@@ -175,10 +175,10 @@ fn other_machines_need_a_token() {
 fn the_dice_tool_comes_with_the_demo_or_on_request() {
     let provider = "[[provider]]\nname = \"a\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n";
     for (file, expected) in [
-        (String::new(), true),
-        ("[tools]\ndice = false".to_owned(), false),
-        (provider.to_owned(), false),
-        (format!("{provider}[tools]\ndice = true"), true),
+        (String::new(), None),
+        ("[tools]\ndice = false".to_owned(), Some(false)),
+        (provider.to_owned(), None),
+        (format!("{provider}[tools]\ndice = true"), Some(true)),
     ] {
         assert_eq!(Case::new(&file).config().dice, expected, "{file}");
     }

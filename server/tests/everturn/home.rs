@@ -66,7 +66,7 @@ impl Home {
     }
 
     /// Returns the variables of its programs, independent of the test environment.
-    pub(crate) fn variables(&self) -> [(&'static str, String); 4] {
+    pub(crate) fn variables(&self) -> [(&'static str, String); 5] {
         let home = self.0.path().display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
         [
@@ -74,6 +74,8 @@ impl Home {
             ("XDG_CONFIG_HOME", home),
             ("PATH", path),
             ("TERM", "xterm-256color".to_owned()),
+            // Tests count the calls of a provider.
+            ("EVERTURN_TITLES", "off".to_owned()),
         ]
     }
 

@@ -54,6 +54,7 @@ mod shutdown;
 mod targets;
 mod terminal;
 mod thinking;
+mod titles;
 mod tls;
 mod turn_log;
 mod typing;

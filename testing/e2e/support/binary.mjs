@@ -8,7 +8,7 @@ export async function startServer(extra = [], env = {}, { listen = '127.0.0.1:0'
   if (!program) throw new Error('set EVERTURN_BIN to the everturn binary, e.g. target/debug/everturn');
   const journal = cluster ? ['--cluster', cluster] : data ? ['--data', data] : ['--memory'];
   const child = spawn(program, ['serve', '--listen', listen, ...journal, ...extra], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, EVERTURN_TITLES: 'off', ...env }, // tests count calls
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = [];

@@ -1,0 +1,76 @@
+// Text files for the next message. They are part of its text, as models read them, and are folded where it is shown.
+import { byId, element } from './element.js';
+import { toast } from './toast.js';
+import { oneLine } from './visible.js';
+
+const list = byId('files');
+
+/** Maximum size of a file and of all files of a message, in bytes. A message must fit into one frame. */
+const MOST = 400_000;
+const LONGEST_NAME = 100;
+
+/** A file as it is written into a message. */
+const WRITTEN = /\n*<file name="([^"\n]*)">\n([^]*?)\n<\/file>(?=\n|$)/g;
+
+const TEXT = /^(?:text\/|application\/(?:json|xml|toml|yaml|x-yaml|javascript|sql|x-sh|x-httpd-php))|\+(?:json|xml)$/;
+const ENDINGS =
+  /\.(?:txt|md|markdown|rst|csv|tsv|json|jsonl|ya?ml|toml|ini|conf|cfg|env|log|xml|html?|css|scss|jsx?|mjs|cjs|tsx?|vue|svelte|py|rb|rs|go|java|kt|kts|swift|c|h|cc|cpp|hpp|cs|php|pl|lua|r|sql|sh|bash|zsh|fish|ps1|bat|tex|bib|diff|patch|proto|graphql|tf|gradle|cmake|mk|dockerfile)$/i;
+
+/** Whether a file is text, by its type or name. */
+export const isText = ({ type, name }) => TEXT.test(type) || ENDINGS.test(name) || /^(?:Dockerfile|Makefile|LICENSE|README)$/.test(name);
+
+export class Files {
+  #files = []; // of { name, text }
+
+  get isEmpty() {
+    return this.#files.length === 0;
+  }
+
+  clear() {
+    this.#files = [];
+    this.#show();
+  }
+
+  /** Adds a text file. */
+  async add(file) {
+    const name = oneLine(file.name || 'file', LONGEST_NAME).replaceAll('"', "'");
+    const text = file.size <= MOST ? await file.text().catch(() => null) : undefined;
+    const together = this.#files.reduce((sum, each) => sum + each.text.length, text?.length ?? 0);
+    if (text === null) toast(`${name} could not be read.`, 'message');
+    else if (text === undefined || together > MOST) toast(`${name} is too large: text files of a message have at most 400 kB.`, 'message');
+    else if (text.includes('\0')) toast(`${name} is not a text file.`, 'message');
+    else this.#files.push({ name, text });
+    this.#show();
+  }
+
+  /** The message with the files. */
+  with(text) {
+    const files = this.#files.map((file) => `<file name="${file.name}">\n${file.text.trimEnd()}\n</file>`);
+    return [text, ...files].filter(Boolean).join('\n\n');
+  }
+
+  #show() {
+    list.hidden = this.isEmpty;
+    list.replaceChildren(...this.#files.map((file) => this.#item(file)));
+  }
+
+  #item(file) {
+    const remove = element('button', { type: 'button', className: 'quiet icon', ariaLabel: `Remove ${file.name}` }, '×');
+    remove.addEventListener('click', () => {
+      this.#files = this.#files.filter((each) => each !== file);
+      this.#show();
+      byId('prompt').focus();
+    });
+    return element('li', {}, element('span', {}, file.name), remove);
+  }
+}
+
+/** The parts of a message to show: its text, and its files, folded. */
+export function parts(text) {
+  const files = [...text.matchAll(WRITTEN)].map(([, name, content]) => {
+    const summary = element('summary', {}, oneLine(name, LONGEST_NAME) || 'File');
+    return element('details', { className: 'file' }, summary, element('pre', { tabIndex: 0 }, content));
+  });
+  const rest = files.length > 0 ? text.replaceAll(WRITTEN, '').trim() : text;
+  return [...(rest || files.length === 0 ? [rest] : []), ...files];
+}

@@ -1,0 +1,179 @@
+//! Titles by the model: one short call after the first turn of a conversation, which nothing waits for.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use everturn_kernel::{Op, Request, StreamEvent};
+use everturn_orchestrator::{Orchestrator, Page, Take, Window};
+use everturn_wire::{
+    Chunk, ConversationId, ConversationStatus, ConversationSummary, DoneReason, Message, Role, StoredChunk,
+};
+use futures_util::StreamExt as _;
+use tokio::{
+    sync::{Semaphore, broadcast::error::RecvError},
+    time::timeout,
+};
+
+use crate::{config::Titles, providers::Providers};
+
+/// Maximum time for a title, and number of titles made at once.
+const TIME: Duration = Duration::from_secs(60);
+const AT_ONCE: usize = 2;
+
+/// What is shown to the model of each side, in characters.
+const SHOWN: usize = 1500;
+
+/// Maximum length of a title, in characters.
+const LONGEST: usize = 60;
+
+/// How many of the latest conversations are looked through, and how many are remembered as done.
+const LATEST: usize = 50;
+const REMEMBERED: usize = 1024;
+
+const INSTRUCTIONS: &str = "Write a title for this conversation: two to six words in its language, on one line, without quotation marks and \
+                            without a full stop. Answer with the title alone.";
+
+/// Gives titles to conversations whose first turn ends, until the orchestrator is gone.
+pub(crate) async fn keep_up(orchestrator: Orchestrator, providers: Providers, titles: Titles) {
+    let (mut changes, places) = (orchestrator.status_changes(), Arc::new(Semaphore::new(AT_ONCE)));
+    let mut seen: VecDeque<ConversationId> = VecDeque::new();
+    loop {
+        let id = match changes.recv().await {
+            Ok(change) if change.status == ConversationStatus::Idle => change.conversation_id,
+            Ok(_) | Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Closed) => return,
+        };
+        // With many at once, some keep the beginning of their first message.
+        let Ok(place) = places.clone().try_acquire_owned() else { continue };
+        if seen.contains(&id) {
+            continue;
+        }
+        if seen.len() == REMEMBERED {
+            seen.pop_front();
+        }
+        seen.push_back(id.clone());
+        let (orchestrator, providers, titles) = (orchestrator.clone(), providers.clone(), titles.clone());
+        tokio::spawn(async move {
+            let _place = place;
+            if timeout(TIME, make(&orchestrator, &providers, &titles, &id)).await.is_err() {
+                tracing::debug!(conversation = %id, "no title in time");
+            }
+        });
+    }
+}
+
+/// Makes a title, unless a person has given one. A failure leaves the title as it is.
+async fn make(
+    orchestrator: &Orchestrator,
+    providers: &Providers,
+    titles: &Titles,
+    id: &ConversationId,
+) -> Option<()> {
+    let turns = orchestrator.metrics(id).await.ok()?;
+    let [only] = &turns[..] else { return None };
+    if only.reason != Some(DoneReason::Stop) {
+        return None;
+    }
+    let window =
+        Window { limit: Some(100), max_bytes: Some(64 << 10), take: Take::Oldest, ..Window::default() };
+    let chunks = orchestrator.history(id, window).await.ok()?.chunks;
+    let [asked, answered] = [Role::User, Role::Assistant].map(|role| said(&chunks, role));
+    let known = summary(orchestrator, id).await.filter(|known| is_automatic(&known.title, &asked))?;
+    let model = titles.model.clone().or(only.model.clone()).or(known.model)?;
+    let is_free = |target: &everturn_wire::TargetState| target.target != model || target.until.is_none();
+    if answered.is_empty() || !orchestrator.targets().iter().all(is_free) {
+        return None;
+    }
+    let (api, name) = providers.api_of(&model)?;
+    let text = format!("{INSTRUCTIONS}\n\n<user>\n{asked}\n</user>\n<assistant>\n{answered}\n</assistant>");
+    let mut events = api.stream(Request {
+        op: Op { step: 0, attempt: 0 },
+        model: name,
+        messages: vec![Message::new(Role::User, [Chunk::Text { text }])],
+        tools: Arc::default(),
+        parameters: Arc::default(),
+        max_output_tokens: None,
+        reasoning_effort: None,
+        eager_calls: false,
+        trace: None,
+    });
+    let mut written = String::new();
+    while let Some(event) = events.next().await {
+        match event {
+            StreamEvent::Text(text) => written.push_str(&text),
+            StreamEvent::Failed(failure) => {
+                tracing::debug!(conversation = %id, message = failure.message, "no title");
+                return None;
+            }
+            StreamEvent::Finished(_) => break,
+            _ => {}
+        }
+        // It writes something else.
+        if written.len() > SHOWN {
+            return None;
+        }
+    }
+    let title = plain(&written)?;
+    // A person may have named it meanwhile.
+    summary(orchestrator, id).await.filter(|now| now.title == known.title)?;
+    orchestrator.rename(id, &title).await.ok().map(drop)
+}
+
+/// Returns the conversation's entry in the list; `None` for those that are not listed, or no longer among the latest.
+async fn summary(orchestrator: &Orchestrator, id: &ConversationId) -> Option<ConversationSummary> {
+    let (list, _) = orchestrator.conversations(Page { after: None, limit: Some(LATEST) }).await.ok()?;
+    list.into_iter().find(|each| each.id == *id)
+}
+
+/// Returns the first texts of one side.
+fn said(chunks: &[StoredChunk], role: Role) -> String {
+    let texts =
+        chunks.iter().filter(|stored| stored.role == role).filter_map(|stored| match &*stored.chunk {
+            Chunk::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+    texts.flat_map(str::chars).take(SHOWN).collect()
+}
+
+/// Whether a title is the beginning of the first message.
+fn is_automatic(title: &str, asked: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words(asked).starts_with(words(title).trim_end_matches('…').trim_end())
+}
+
+/// Returns what a model wrote as a title; `None` if it cannot be one.
+fn plain(written: &str) -> Option<String> {
+    let line = written.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line = line.trim_start_matches(['#', '*', ' ']).trim_start_matches("Title:");
+    let is_mark =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '*' | '`' | '“' | '”' | '„' | '«' | '»');
+    let line = line.trim_matches(is_mark).trim_end_matches('.');
+    let title: String = line.chars().filter(|c| !c.is_control()).collect();
+    (1..=LONGEST).contains(&title.chars().count()).then_some(title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_plain_line() {
+        for (written, expected) in [
+            ("Rolling two dice", Some("Rolling two dice")),
+            ("\n\"Rolling two dice.\"\n\nI hope this helps", Some("Rolling two dice")),
+            ("## **Würfeln**", Some("Würfeln")),
+            ("Title: A plan", Some("A plan")),
+            ("", None),
+            ("\"\"", None),
+            (&"x".repeat(61), None),
+        ] {
+            assert_eq!(plain(written).as_deref(), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn only_the_beginning_of_the_first_message_gives_way() {
+        assert!(is_automatic("hello", "hello"));
+        assert!(is_automatic("Explain the …", "Explain\n  the plan"));
+        assert!(!is_automatic("My plan", "Explain the plan"));
+    }
+}
