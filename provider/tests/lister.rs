@@ -1,4 +1,5 @@
 //! Lists of models, over a real socket.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 use everturn_provider::{
     ChatCompletions, ChatConfig, EndpointConfig, Gemini, GeminiConfig, HttpClient, HttpConfig,

@@ -15,15 +15,22 @@ use crate::{
 /// Maximum number of models listed.
 const MODELS: usize = 6;
 
+/// What the storage has.
+pub(crate) struct Kept {
+    /// Where conversations are, if that is a database.
+    pub(crate) database: Option<String>,
+    /// The number of turns that continue.
+    pub(crate) resumed: usize,
+}
+
 /// Returns the message: URLs, models, usage.
 pub(crate) fn of(
     config: &Config,
     providers: &Providers,
     address: SocketAddr,
     orchestrator: &Orchestrator,
-    resumed: usize,
     program: &str,
-    database: Option<String>,
+    Kept { database, resumed }: Kept,
     exporting: Option<&Exporting>,
 ) -> String {
     let models = &orchestrator.models();

@@ -75,9 +75,8 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         &providers,
         address,
         &orchestrator,
-        resumed,
         &program,
-        database,
+        greeting::Kept { database, resumed },
         exporting.as_ref(),
     );
     // The terminal may have been closed; the server continues all the same.

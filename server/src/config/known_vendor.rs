@@ -169,9 +169,8 @@ impl Wanted {
         let is_usual =
             base_url.as_deref().is_none_or(|url| Some(url.trim_end_matches('/')) == vendor.base_url);
         let name = self.name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        match (&base_url, vendor.base_url) {
-            (None, None) => bail!("its base URL is missing, e.g. https://host/v1"),
-            (Some(_), _) | (None, Some(_)) => {}
+        if base_url.is_none() && vendor.base_url.is_none() {
+            bail!("its base URL is missing, e.g. https://host/v1");
         }
         if self.key.is_none() && vendor.needs_key && is_usual {
             bail!(

@@ -146,7 +146,7 @@ pub(super) fn added(entries: &[Added], is_taken: impl Fn(&str) -> bool) -> (Vec<
             }
             Ok(provider) => on.push(provider),
             Err(problem) => {
-                off.push(format!("provider {name:?} was added, but cannot be used: {problem:#}; {away}"))
+                off.push(format!("provider {name:?} was added, but cannot be used: {problem:#}; {away}"));
             }
         }
     }

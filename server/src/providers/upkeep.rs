@@ -103,7 +103,7 @@ impl Providers {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(provider = entry.name(), error = format!("{error:#}"), "cannot be used")
+                    tracing::warn!(provider = entry.name(), error = format!("{error:#}"), "cannot be used");
                 }
             }
         }
