@@ -18,6 +18,7 @@ mod journal;
 mod memory;
 mod moving;
 mod observer;
+mod offer;
 mod panic;
 mod property;
 mod queue;

@@ -65,7 +65,10 @@ impl AddedFile {
         let place = || format!("cannot read the added providers in {}", self.path.display());
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            // An impossible place for the data is reported where that is opened.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(error).with_context(place),
         };
         let mut file: Table = toml::from_str(&text)

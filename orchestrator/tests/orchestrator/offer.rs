@@ -1,0 +1,89 @@
+//! Models and routes that are replaced while turns run.
+
+use std::sync::Arc;
+
+use everturn_orchestrator::{Catalog, Error};
+use everturn_provider::{Cue, Scripted};
+
+use crate::support::{World, answer, refused};
+
+fn one(name: &str, provider: &Scripted) -> Catalog {
+    let mut catalog = Catalog::new();
+    catalog.model("key", name, Arc::new(provider.clone()));
+    catalog
+}
+
+fn scripted(calls: impl IntoIterator<Item = Vec<Cue>>) -> Scripted {
+    Scripted::new(calls)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_uses_the_new_provider_of_its_model() {
+    let (old, new) = (scripted([refused()]), scripted([answer("hello")]));
+    let world = World::new(old.clone());
+    let mut watcher = world.say("hi").await;
+    watcher.until("provider-retry").await;
+    world.orchestrator.offer(one("model", &new));
+    assert!(watcher.turn().await.contains(&"done stop".to_owned()));
+    assert_eq!((old.calls(), new.calls()), (1, 1));
+    assert_eq!(world.history().await, ["text hi", "text hello"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_model_is_removed_fails_at_its_next_call() {
+    let (old, new) = (scripted([refused()]), scripted([answer("hello")]));
+    let world = World::new(old.clone());
+    // The wait is long enough for the turn to be parked.
+    let mut watcher = world.say("hi").await;
+    watcher.until("provider-retry").await;
+    world.orchestrator.offer(one("other", &new));
+    let told = watcher.turn().await;
+    assert!(told.contains(&"done error".to_owned()), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("key/model") && line.contains("configured")), "{told:?}");
+    assert_eq!((old.calls(), new.calls()), (1, 0));
+    // The conversation goes on with what there is.
+    let mut next = world.say("again").await;
+    assert!(next.turn().await.contains(&"text-delta hello".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_offered_is_listed_with_its_default_and_routes() {
+    let provider = scripted([answer("hello")]);
+    let world = World::new(provider.clone());
+    assert_eq!(world.orchestrator.models(), ["key/model"]);
+    let mut catalog = one("a", &provider);
+    catalog.model("key", "b", Arc::new(provider.clone()));
+    catalog.credential("key/b", "key#2", Arc::new(provider.clone()));
+    catalog.route("main", vec!["key/a".to_owned(), "key/b".to_owned()], None);
+    catalog.default_model("key/b");
+    world.orchestrator.offer(catalog);
+    assert_eq!(world.orchestrator.models(), ["key/b", "key/a", "route/main"]);
+    let targets: Vec<_> = world.orchestrator.targets().into_iter().map(|target| target.target).collect();
+    assert_eq!(targets, ["key/a", "key/b", "key#2/b"]);
+    let message = world.message("hi").model("route/main");
+    world.orchestrator.start(message).await.unwrap();
+    let gone = world.orchestrator.start(world.message("hi").model("key/model")).await;
+    assert!(matches!(gone, Err(Error::UnknownModel { .. })), "{gone:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_without_a_list_takes_any_name() {
+    let provider = scripted([answer("hello"), answer("again")]);
+    let world = World::new(provider.clone());
+    let mut catalog = one("listed", &provider);
+    catalog.any_model("open", Arc::new(provider.clone()));
+    world.orchestrator.offer(catalog);
+    assert_eq!(world.orchestrator.models(), ["key/listed"], "it is not listed");
+    let started = world.orchestrator.start(world.message("hi").model("open/any/thing")).await.unwrap();
+    let mut watcher = world.watch(Some(started.from)).await;
+    assert!(watcher.turn().await.contains(&"text-delta hello".to_owned()));
+    assert_eq!(provider.requests().last().unwrap().model, "any/thing");
+    // The conversation keeps it.
+    let mut next = world.say("more").await;
+    assert!(next.turn().await.contains(&"text-delta again".to_owned()));
+    assert_eq!(provider.requests().last().unwrap().model, "any/thing");
+    for name in ["open/", "open", "other/x", "key/x"] {
+        let refused = world.orchestrator.start(world.message("hi").model(name)).await;
+        assert!(matches!(refused, Err(Error::UnknownModel { .. })), "{name}: {refused:?}");
+    }
+}
