@@ -5,6 +5,7 @@ import { perFrame } from './frame.js';
 import { marked } from './mark.js';
 import { opensMenu } from './menu.js';
 import { Search } from './search.js';
+import * as shelf from './shelf.js';
 import { oneLine } from './visible.js';
 import { ago, later, wait } from './wording.js';
 
@@ -39,6 +40,9 @@ export class ConversationList {
   #timer = 0;
   #again = 0;
   #rows = new Map(); // by id: the parts of a row
+  #showsArchive = false;
+  #archive = element('button', { type: 'button', className: 'quiet small' });
+  #archiveRow = element('li', { className: 'archive' }, this.#archive);
   #search = new Search(() => this.#render());
   #render = perFrame(() => this.#show());
 
@@ -46,6 +50,11 @@ export class ConversationList {
   constructor({ onLoad, actions }) {
     this.onLoad = onLoad;
     this.actions = actions;
+    shelf.listen(() => this.#render());
+    this.#archive.addEventListener('click', () => {
+      this.#showsArchive = !this.#showsArchive;
+      this.#render();
+    });
     searchBox.addEventListener('input', () => {
       this.#selected = null;
       this.#search.for(searchBox.value);
@@ -174,7 +183,11 @@ export class ConversationList {
   #matching() {
     const words = this.#words;
     const items = this.#items ?? [];
-    if (words.length === 0) return items.slice(0, MOST);
+    if (words.length === 0) {
+      const shown = this.#showsArchive ? items : items.filter((item) => !isAway(item));
+      // Stable: the latest of each kind come first.
+      return shown.toSorted((a, b) => rank(a) - rank(b)).slice(0, MOST);
+    }
     const known = new Map(items.map((item) => [item.id, item]));
     const has = ({ title }) => words.every((word) => title.toLocaleLowerCase().includes(word));
     const matching = new Map(items.filter(has).map((item) => [item.id, item]));
@@ -189,10 +202,16 @@ export class ConversationList {
     const isSearch = searchBox.value.trim() !== '';
     const hit = isSearch && document.activeElement === searchBox ? this.#hit(shown) : undefined;
     const rows = shown.map((item) => this.#row(item, item === hit));
-    const more = isSearch ? 0 : this.#items.length - rows.length;
-    const note = isSearch ? SCOPES[this.#search.scope](rows.length) : rows.length === 0 ? 'No conversations yet' : '';
+    const archived = isSearch ? 0 : this.#items.filter(isAway).length;
+    const more = isSearch ? 0 : this.#items.length - rows.length - (this.#showsArchive ? 0 : archived);
+    const note = isSearch ? SCOPES[this.#search.scope](rows.length) : rows.length === 0 && archived === 0 ? 'No conversations yet' : '';
     if (note) rows.push(element('li', { className: 'none' }, note));
     if (more > 0) rows.push(element('li', { className: 'none' }, `and ${more} older conversations`));
+    if (archived > 0) {
+      set(this.#archive, this.#showsArchive ? 'Hide archived' : `Archived (${archived})`);
+      this.#archive.ariaExpanded = String(this.#showsArchive);
+      rows.push(this.#archiveRow);
+    }
     searchBox.parentElement.hidden = this.#items.length === 0;
     // Moves only changed rows, so that the focus stays where it is.
     rows.forEach((row, index) => {
@@ -209,6 +228,8 @@ export class ConversationList {
     set(known.time, aside(item));
     this.#found(known, passage);
     known.row.classList.toggle('selected', isSelected);
+    known.row.classList.toggle('away', isAway(item));
+    known.pin.hidden = !shelf.isPinned(id);
     known.row.classList.toggle('needs-you', status === NEEDS_YOU);
     known.dot.className = `dot ${state}`;
     known.dot.ariaLabel = DOTS[state] ?? state;
@@ -232,16 +253,23 @@ export class ConversationList {
   #make(id) {
     const dot = element('span', { className: 'dot', role: 'img' });
     const name = element('span', { className: 'name' });
+    const pin = element('span', { className: 'pin', role: 'img', ariaLabel: 'Pinned', hidden: true }, '★');
     const time = element('time');
     const passage = element('span', { className: 'found', hidden: true });
-    const link = element('a', { href: `#/c/${id}` }, dot, name, time, passage);
+    const link = element('a', { href: `#/c/${id}` }, dot, name, pin, time, passage);
     const menu = element('button', { type: 'button', className: 'quiet icon more' }, '⋯');
     opensMenu(menu, () => this.find(id), this.actions);
-    const made = { row: element('li', {}, link, menu), link, dot, name, time, passage, menu };
+    const made = { row: element('li', {}, link, menu), link, dot, name, pin, time, passage, menu };
     this.#rows.set(id, made);
     return made;
   }
 }
+
+/** Whether it is archived. One that needs a person or is being answered is shown all the same. */
+const isAway = ({ id, status }) => shelf.isArchived(id) && status !== NEEDS_YOU && status !== 'active';
+
+/** Pinned ones first, archived ones last. */
+const rank = (item) => (shelf.isPinned(item.id) ? 0 : isAway(item) ? 2 : 1);
 
 /** Whether the last turn ended in a failure. */
 const hasFailed = ({ endReason }) => endReason === 'error';

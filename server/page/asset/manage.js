@@ -2,12 +2,15 @@
 import { ApiError, deleteConversation, renameConversation } from './api.js';
 import { confirm, line } from './ask.js';
 import { download } from './export.js';
+import * as shelf from './shelf.js';
 import { toast } from './toast.js';
 
 const LONGEST_TITLE = 200;
 
-/** The menu entries. `onRenamed(id, title)` and `onDeleted(id)` are called after success. */
+/** The menu entries; a label may depend on the conversation. `onRenamed(id, title)` and `onDeleted(id)` are called after success. */
 export const actions = ({ onRenamed, onDeleted }) => [
+  [({ id }) => (shelf.isPinned(id) ? 'Unpin' : 'Pin'), ({ id }) => shelf.toggle('pinned', id)],
+  [({ id }) => (shelf.isArchived(id) ? 'Return from archive' : 'Archive'), ({ id }) => shelf.toggle('archived', id)],
   ['Rename…', (conversation) => tell(rename(conversation, onRenamed))],
   ['Export as Markdown', (conversation) => tell(download(conversation, 'markdown'))],
   ['Export as JSON', (conversation) => tell(download(conversation, 'jsonl'))],
@@ -32,5 +35,6 @@ async function remove({ id, title, status }, onDeleted) {
   await deleteConversation(id).catch((error) => {
     if (error.status !== 404) throw error; // gone already
   });
+  shelf.gone(id);
   onDeleted(id);
 }

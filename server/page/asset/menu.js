@@ -1,14 +1,15 @@
-// The menu of a conversation: rename, export, delete.
+// The menu of a conversation: pin, archive, rename, export, delete.
 import { byId, element } from './element.js';
 
 const menu = byId('conversation-menu');
 
-/** Makes a button open the menu for the value of `subject()`. `actions`: `[[label, act(subject)], …]`. */
+/** Makes a button open the menu for the value of `subject()`. `actions`: `[[label, act(subject)], …]`; a label may be a function, too. */
 export function opensMenu(button, subject, actions) {
   button.setAttribute('aria-haspopup', 'menu');
   button.addEventListener('click', (event) => {
     event.preventDefault();
-    show(button, actions.map(([label, act]) => item(label, () => act(subject()))));
+    const name = (label) => (typeof label === 'function' ? label(subject()) : label);
+    show(button, actions.map(([label, act]) => item(name(label), () => act(subject()))));
   });
 }
 
