@@ -1,10 +1,9 @@
 //! Builds the orchestrator from the configuration.
 
-use std::{fs, path::Path, sync::Arc};
+use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use everturn_orchestrator::{Builder, Observer, Orchestrator};
-use everturn_store_sqlite::SqliteJournal;
 
 use crate::{
     config::{Compaction, Config},
@@ -81,18 +80,4 @@ fn compacting(builder: Builder, Compaction { model, ahead }: &Compaction) -> Bui
         None => builder.compact(),
     };
     ahead.iter().fold(builder, |builder, share| builder.compact_ahead(*share))
-}
-
-/// Opens the file that conversations are kept in, and creates it if necessary.
-pub(crate) fn journal(path: &Path) -> Result<Arc<SqliteJournal>> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    if let Some(directory) = directory {
-        fs::create_dir_all(directory).with_context(|| {
-            format!(
-                "cannot create {} for conversations: choose another path with --data",
-                directory.display()
-            )
-        })?;
-    }
-    Ok(Arc::new(SqliteJournal::open(path)?))
 }

@@ -1,8 +1,10 @@
 //! The configuration. Flags override the environment, which overrides the file, which overrides defaults.
 
 mod added;
+mod amount;
 mod cluster;
 mod compaction;
+mod context_window;
 mod environment;
 mod fallback;
 mod file;
@@ -22,6 +24,7 @@ mod route;
 mod secret;
 mod titles;
 mod tls;
+mod written;
 
 use std::{
     collections::BTreeSet,

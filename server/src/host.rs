@@ -7,11 +7,11 @@ use everturn_store_sqlite::OpenError;
 use everturn_terminal::{Hidden, Host, Kept};
 
 use crate::{
-    assembly, cli,
+    cli,
     config::{Config, Environment, Flags},
     permission,
     private::Private,
-    storage::Storage,
+    storage::{self, Storage},
 };
 
 /// Returns the given server, else a private one inside this process, which is stored in `private`.
@@ -72,7 +72,7 @@ fn file(flags: &Flags, environment: &Environment<'_>, config: &mut Config) -> Re
     let path = Config::data(flags, environment).map_err(|_| {
         anyhow!("there is no home directory to keep conversations in: name a file with --data, or keep nothing with --ephemeral")
     })?;
-    let journal = assembly::journal(&path).map_err(|error| explain(error, &path))?;
+    let journal = storage::file(&path).map_err(|error| explain(error, &path))?;
     config.data = Some(path);
     Ok(Storage::File(journal))
 }

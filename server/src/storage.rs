@@ -5,19 +5,16 @@ mod database;
 #[cfg(feature = "nats")]
 mod shared;
 
-use std::sync::Arc;
+use std::{fs, path::Path, sync::Arc};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use everturn_orchestrator::{Builder, Journal};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_terminal::Source;
 
 #[cfg(feature = "postgres")]
 use crate::config::Postgres;
-use crate::{
-    assembly,
-    config::{Config, Environment, Flags},
-};
+use crate::config::{Config, Environment, Flags};
 
 /// Where conversations are kept.
 #[derive(Clone)]
@@ -52,6 +49,20 @@ pub(crate) async fn source(
     }
 }
 
+/// Opens the file that conversations are kept in, and creates it if necessary.
+pub(crate) fn file(path: &Path) -> Result<Arc<SqliteJournal>> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    if let Some(directory) = directory {
+        fs::create_dir_all(directory).with_context(|| {
+            format!(
+                "cannot create {} for conversations: choose another path with --data",
+                directory.display()
+            )
+        })?;
+    }
+    Ok(Arc::new(SqliteJournal::open(path)?))
+}
+
 impl Storage {
     /// Opens the configured storage. `address`: names this server if nothing else does.
     pub(crate) async fn open(
@@ -71,7 +82,7 @@ impl Storage {
             return Ok(Self::Database(database::open(postgres).await?));
         }
         Ok(match &config.data {
-            Some(path) => Self::File(assembly::journal(path)?),
+            Some(path) => Self::File(file(path)?),
             None => Self::Memory,
         })
     }

@@ -10,9 +10,10 @@ use crate::{
     SocketLimits, message,
     outbox::{Outbox, Stuck},
     protocol::Protocol,
-    sockets::DROPPED,
     under_way::{Done, UnderWay},
 };
+
+pub(crate) const DROPPED: &str = "everturn_websockets_dropped_total";
 
 /// Maximum duration of the closing handshake.
 const LAST_WORDS: Duration = Duration::from_secs(1);

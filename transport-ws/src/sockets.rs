@@ -17,7 +17,12 @@ use everturn_wire::ErrorBody;
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{SocketLimits, native::Native, protocol::Protocol, socket::Socket};
+use crate::{
+    SocketLimits,
+    native::Native,
+    protocol::Protocol,
+    socket::{DROPPED, Socket},
+};
 
 /// The subprotocol selected for a client that offers it.
 pub const SUBPROTOCOL: &str = "everturn";
@@ -33,7 +38,6 @@ const MAX_WAITING: usize = 32 << 20;
 
 const OPEN: &str = "everturn_websockets";
 const REFUSED: &str = "everturn_websockets_refused_total";
-pub(crate) const DROPPED: &str = "everturn_websockets_dropped_total";
 
 /// Serves `GET /ws`.
 pub fn router(orchestrator: Orchestrator, limits: SocketLimits) -> Router {

@@ -1,8 +1,19 @@
 //! Configuration of a server.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
-use crate::{Watchdog, http, name};
+use reqwest::{
+    Url,
+    header::{HeaderName, HeaderValue},
+};
+
+use crate::{Watchdog, name};
 
 /// An MCP server.
 #[derive(Clone, Debug)]
@@ -44,7 +55,7 @@ impl ServerConfig {
             return Err(ConfigError::Name(self.name.clone()));
         }
         match &self.connection {
-            Connection::Http(endpoint) => http::request(endpoint).map(drop),
+            Connection::Http(endpoint) => endpoint.request().map(drop),
             Connection::Command(_) => Ok(()),
         }
     }
@@ -82,6 +93,22 @@ pub struct Endpoint {
     pub url: String,
     /// Headers of every request.
     pub headers: BTreeMap<String, Setting>,
+}
+
+impl Endpoint {
+    /// Parses the URL and the headers.
+    pub(crate) fn request(&self) -> Result<(Url, HashMap<HeaderName, HeaderValue>), ConfigError> {
+        let url = Url::parse(&self.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or(ConfigError::Url)?;
+        let mut headers = HashMap::new();
+        for (name, value) in &self.headers {
+            let refused = || ConfigError::Header(name.clone());
+            let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| refused())?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::try_from(name).map_err(|_| refused())?, value);
+        }
+        Ok((url, headers))
+    }
 }
 
 impl fmt::Debug for Endpoint {

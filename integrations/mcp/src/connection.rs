@@ -43,9 +43,6 @@ const SETTLING: Duration = Duration::from_millis(100);
 /// Delay before the change subscription is renewed after the server ended it.
 const RELISTEN: Duration = Duration::from_secs(5);
 
-/// Maximum length of a server's error that is repeated, in bytes.
-const LONGEST: usize = 500;
-
 /// A connection after its handshake.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
@@ -194,7 +191,7 @@ async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Result<Facts, 
         }
     };
     match timeout(LISTING, pages).await {
-        Ok(listed) => listed.map_err(|error| format!("it does not list its tools: {}", short(link, &error))),
+        Ok(listed) => listed.map_err(|error| format!("it does not list its tools: {}", link.short(&error))),
         Err(_) => Err(format!("it did not list its tools within {LISTING:?}")),
     }
 }
@@ -225,15 +222,5 @@ async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
 }
 
 fn refused(link: &Link, error: &ClientInitializeError) -> String {
-    format!("the handshake failed: {}", short(link, error))
-}
-
-/// Formats an error of a server for people.
-pub(crate) fn short(link: &Link, error: &impl ToString) -> String {
-    let mut text = link.redactor.redact(error.to_string()).into_owned();
-    if text.len() > LONGEST {
-        text.truncate(text.floor_char_boundary(LONGEST));
-        text.push_str("...");
-    }
-    text
+    format!("the handshake failed: {}", link.short(error))
 }

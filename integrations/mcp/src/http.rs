@@ -1,12 +1,8 @@
 //! Servers over streamable HTTP.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use reqwest::{
-    Client, Url,
-    header::{HeaderName, HeaderValue},
-    redirect, retry,
-};
+use reqwest::{Client, redirect, retry};
 use rmcp::transport::{
     StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
     streamable_http_client::StreamableHttpClientTransportConfig,
@@ -40,7 +36,7 @@ pub(crate) struct Caller {
 impl Caller {
     /// Creates the client without connecting.
     pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, ConfigError> {
-        let (url, headers) = request(endpoint)?;
+        let (url, headers) = endpoint.request()?;
         let mut reconnects = ExponentialBackoff::default();
         reconnects.max_times = Some(RECONNECTS);
         reconnects.max_delay = Some(LONGEST_WAIT);
@@ -54,20 +50,6 @@ impl Caller {
     pub(crate) fn transport(&self) -> StreamableHttpClientTransport<Client> {
         StreamableHttpClientTransport::with_client(self.client.clone(), self.config.clone())
     }
-}
-
-/// Parses the URL and the headers.
-pub(crate) fn request(endpoint: &Endpoint) -> Result<(Url, HashMap<HeaderName, HeaderValue>), ConfigError> {
-    let url = Url::parse(&endpoint.url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    let url = url.ok_or(ConfigError::Url)?;
-    let mut headers = HashMap::new();
-    for (name, value) in &endpoint.headers {
-        let refused = || ConfigError::Header(name.clone());
-        let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| refused())?;
-        value.set_sensitive(true);
-        headers.insert(HeaderName::try_from(name).map_err(|_| refused())?, value);
-    }
-    Ok((url, headers))
 }
 
 fn client() -> Result<Client, ConfigError> {

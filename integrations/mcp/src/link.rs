@@ -17,6 +17,9 @@ use crate::{ServerConfig, call::Calls, redactor::Redactor};
 /// How long a call waits for a server that is starting.
 const STARTING: Duration = Duration::from_secs(30);
 
+/// Maximum length of a server's error that is repeated, in bytes.
+const LONGEST: usize = 500;
+
 /// The state of a server, shared by its tools.
 pub(crate) struct Link {
     pub(crate) config: ServerConfig,
@@ -51,6 +54,16 @@ impl Link {
     pub(crate) fn new(config: ServerConfig) -> Self {
         let redactor = Redactor::of(&config);
         Self { config, redactor, condition: watch::Sender::new(Condition::Starting) }
+    }
+
+    /// Formats an error of the server for people.
+    pub(crate) fn short(&self, error: &impl ToString) -> String {
+        let mut text = self.redactor.redact(error.to_string()).into_owned();
+        if text.len() > LONGEST {
+            text.truncate(text.floor_char_boundary(LONGEST));
+            text.push_str("...");
+        }
+        text
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -14,7 +14,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Command, Setting, link::Link, watchdog::Watched};
+use crate::{
+    Command, Setting,
+    link::Link,
+    watchdog::{GRACE, Watched},
+};
 
 /// Variables passed on to programs: paths of programs, user files and temporary files, and locale. Others may contain
 /// secrets.
@@ -35,9 +39,6 @@ const INHERITED: [&str; 12] = [
     "LOCALAPPDATA",
     "PROGRAMFILES",
 ];
-
-/// How long a process may take to exit after its standard input is closed, and again after SIGTERM.
-pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// Maximum length of a logged line of standard error, in bytes.
 const LONGEST: usize = 1 << 10;

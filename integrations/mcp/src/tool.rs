@@ -17,7 +17,6 @@ use rmcp::{
 
 use crate::{
     answer,
-    connection::short,
     link::{Line, Link},
 };
 
@@ -136,7 +135,7 @@ impl McpTool {
         let (name, timeouts) = (self.link.name(), &self.link.config.timeouts);
         match error {
             ServiceError::McpError(error) => {
-                format!("the MCP server {name} refused the call: {}", short(&self.link, &error.message))
+                format!("the MCP server {name} refused the call: {}", self.link.short(&error.message))
             }
             ServiceError::Timeout { timeout } if *timeout == timeouts.total => {
                 format!("the call exceeded {} and was cancelled", seconds(timeouts.total))
@@ -151,12 +150,12 @@ impl McpTool {
             }
             ServiceError::TransportSend(error) => {
                 line.doubted.notify_one();
-                let why = short(&self.link, error);
+                let why = self.link.short(error);
                 format!(
                     "the call to the MCP server {name} failed in transit, and it is not known what it did: {why}"
                 )
             }
-            other => format!("the MCP server {name} did not answer the call: {}", short(&self.link, other)),
+            other => format!("the MCP server {name} did not answer the call: {}", self.link.short(other)),
         }
     }
 }

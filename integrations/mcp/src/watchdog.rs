@@ -8,7 +8,11 @@ use std::{
     io::{self, BufRead, Write as _},
     process::{Child, ChildStdin, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
+
+/// How long a process may take to exit after its standard input is closed, and again after SIGTERM.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// A process that ends the programs of this one if this one is killed. Children of programs end, too, unless they left the
 /// process group of their program.
@@ -93,7 +97,7 @@ fn end(groups: &[i32]) {
         groups.filter(|group| kill_process_group(*group, signal).is_ok()).count()
     };
     if signal(Signal::TERM) > 0 {
-        std::thread::sleep(crate::process::GRACE);
+        std::thread::sleep(GRACE);
         signal(Signal::KILL);
     }
 }

@@ -91,7 +91,7 @@ impl Findings {
         } else if body.starts_with('<') {
             markup::read(body, &mut found);
         } else {
-            text::read(body, 0, &mut found);
+            json::read_text(body, 0, &mut found);
         }
         found
     }

@@ -60,13 +60,6 @@ pub(super) struct Piece {
     pub(super) name: Option<String>,
 }
 
-/// The form in which reasoning is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
-    Full,
-    Summary,
-}
-
 impl Frame {
     pub(super) fn parse(payload: &str) -> Option<Self> {
         /// Errors also have types of their own.

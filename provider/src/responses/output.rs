@@ -2,7 +2,6 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::frame::Voice;
 use crate::exchange::Flaw;
 
 /// Maximum number of items in one answer. A model that thinks between tool calls has dozens.
@@ -26,6 +25,13 @@ pub(super) struct Sign<'a> {
     pub(super) call_id: Option<&'a str>,
     /// The index in the output.
     pub(super) place: Option<u64>,
+}
+
+/// The form in which reasoning is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    Full,
+    Summary,
 }
 
 /// An output item.

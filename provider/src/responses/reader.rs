@@ -8,8 +8,8 @@ use std::mem;
 
 use super::{
     echo::Retained,
-    frame::{Frame, Item, Message, Piece, Placed, Voice, told},
-    output::{Kind, Output},
+    frame::{Frame, Item, Message, Piece, Placed, told},
+    output::{Kind, Output, Voice},
 };
 use crate::{
     SseEvent,

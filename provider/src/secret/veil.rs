@@ -13,11 +13,8 @@ use base64::{
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD},
 };
 
-use super::mask::Whole;
+use super::mask::{MARK, Whole};
 use spelling::{Letter, Spelling, letters};
-
-/// Replaces a secret.
-pub(super) const MARK: &str = "[redacted]";
 
 /// Length of the runs of a secret that are searched for, in bytes. A shorter secret is hidden only as a whole word,
 /// because parts of it would match ordinary words.

@@ -11,7 +11,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::{Hidden, compaction::ContextWindow, mcp::Written, one_or_more::OneOrMore, retention::Amount};
+use super::{
+    Hidden, amount::Amount, context_window::ContextWindow, one_or_more::OneOrMore, written::Written,
+};
 
 /// The whole file. Everything is optional.
 #[derive(Debug, Default, Deserialize)]

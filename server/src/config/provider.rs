@@ -14,7 +14,7 @@ use everturn_provider::{EndpointConfig, HttpConfig, Secret, Timeouts};
 use super::{
     Environment, Hidden,
     added::Added,
-    compaction::ContextWindow,
+    context_window::ContextWindow,
     file::{Kind, ProviderTable, TimeoutTable},
     filter::Filter,
     key::{self, Keys, Missing},

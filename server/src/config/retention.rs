@@ -1,12 +1,11 @@
 //! Retention of events and of whole conversations.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use everturn_kernel::Millis;
 use everturn_orchestrator::Retention;
-use serde::{Deserialize, Deserializer, de};
 
-use super::file::RetentionTable;
+use super::{amount::Amount, file::RetentionTable};
 
 /// Default retention of a sealed turn's events, in days. Only a client that reconnects with an earlier cursor needs
 /// them; later, it reads the history.
@@ -30,13 +29,6 @@ pub(crate) struct Keep {
     days: Amount,
     turns: Amount,
     conversation_days: Amount,
-}
-
-/// A number, or all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Amount {
-    All,
-    Only(u32),
 }
 
 impl Keep {
@@ -69,43 +61,6 @@ impl Keep {
 
 fn before(now: Millis, days: u32) -> Millis {
     Millis(now.0.saturating_sub(u64::from(days) * DAY_MS))
-}
-
-impl Amount {
-    fn only(self) -> Option<u32> {
-        match self {
-            Self::All => None,
-            Self::Only(count) => Some(count),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
-struct Visitor;
-
-impl de::Visitor<'_> for Visitor {
-    type Value = Amount;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number from 0 up, or \"all\"")
-    }
-
-    fn visit_i64<E: de::Error>(self, count: i64) -> Result<Amount, E> {
-        let fits = u32::try_from(count).ok().map(Amount::Only);
-        fits.ok_or_else(|| E::invalid_value(de::Unexpected::Signed(count), &self))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Amount, E> {
-        match text {
-            "all" => Ok(Amount::All),
-            other => Err(E::invalid_value(de::Unexpected::Str(other), &self)),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ impl Drop for WriterThread {
 }
 
 fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) {
-    let mut known = group::Known::default();
+    let mut known = append::Known::default();
     let mut large = VecDeque::new();
     loop {
         let first = if large.is_empty() { jobs.blocking_recv() } else { jobs.try_recv().ok() };

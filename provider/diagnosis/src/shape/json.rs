@@ -71,8 +71,27 @@ fn small(key: &str) -> Cow<'_, str> {
     }
 }
 
+/// Maximum length of text searched for structure, in bytes.
+const LONGEST: usize = 256 * 1024;
+
+/// Reads a text: the structure in it, and the surrounding words.
+pub(super) fn read_text(text: &str, depth: usize, found: &mut Findings) {
+    let text = text.trim();
+    if depth > DEEPEST || text.len() > LONGEST {
+        return text::words(text, found);
+    }
+    match text::embedded(text) {
+        Some((start, value, end)) => {
+            text::words(&text[..start], found);
+            read(&value, depth, found);
+            text::words(&text[end..], found);
+        }
+        None => text::words(text, found),
+    }
+}
+
 /// Reads one value.
-pub(super) fn read(value: &Value, depth: usize, found: &mut Findings) {
+fn read(value: &Value, depth: usize, found: &mut Findings) {
     match value {
         _ if depth > DEEPEST => {}
         Value::Object(fields) => {
@@ -81,7 +100,7 @@ pub(super) fn read(value: &Value, depth: usize, found: &mut Findings) {
             }
         }
         Value::Array(items) => items.iter().take(MOST).for_each(|item| read(item, depth + 1, found)),
-        Value::String(text) => text::read(text, depth + 1, found),
+        Value::String(text) => read_text(text, depth + 1, found),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -1,6 +1,6 @@
 //! Raw event-stream text. Each event's payload is read like a body.
 
-use super::{Findings, text};
+use super::{Findings, json};
 
 pub(super) fn read(body: &str, found: &mut Findings) {
     let mut payload = String::new();
@@ -20,6 +20,6 @@ pub(super) fn read(body: &str, found: &mut Findings) {
 /// Ignores the end marker and comments that a gateway wrapped as data.
 fn event(payload: &str, found: &mut Findings) {
     if !payload.starts_with(':') && payload != "[DONE]" {
-        text::read(payload, 0, found);
+        json::read_text(payload, 0, found);
     }
 }

@@ -1,8 +1,8 @@
-//! Text that is an error, or contains one wrapped by a gateway or SDK.
+//! Text that is an error, or contains one wrapped by a gateway or SDK: finds the structure in it, and reads its words.
 
 use serde_json::{Deserializer, Value};
 
-use super::{DEEPEST, Findings, json, repr};
+use super::{Findings, repr};
 use crate::code;
 use crate::kind::Kind;
 
@@ -12,27 +12,8 @@ const TRIES: usize = 4;
 /// Maximum number of brackets and spaces before the first key, in bytes.
 const LONGEST_OPENING: usize = 32;
 
-/// Maximum length of text searched for structure, in bytes.
-const LONGEST: usize = 256 * 1024;
-
-/// Extracts the structure from a text, and keeps the surrounding words.
-pub(super) fn read(text: &str, depth: usize, found: &mut Findings) {
-    let text = text.trim();
-    if depth > DEEPEST || text.len() > LONGEST {
-        return words(text, found);
-    }
-    match embedded(text) {
-        Some((start, value, end)) => {
-            words(&text[..start], found);
-            json::read(&value, depth, found);
-            words(&text[end..], found);
-        }
-        None => words(text, found),
-    }
-}
-
 /// Finds the first object, or array of objects, with its start and end.
-fn embedded(text: &str) -> Option<(usize, Value, usize)> {
+pub(super) fn embedded(text: &str) -> Option<(usize, Value, usize)> {
     if let Some(quoted) = text.starts_with('"').then(|| serde_json::from_str(text).ok()).flatten() {
         return Some((0, Value::String(quoted), text.len()));
     }
@@ -61,7 +42,8 @@ const LINKS: &[(&str, Kind)] = &[
     ("error-code#token-limit", Kind::RateLimited),
 ];
 
-fn words(text: &str, found: &mut Findings) {
+/// Keeps a text, and what its words reveal.
+pub(super) fn words(text: &str, found: &mut Findings) {
     if let Some((link, kind)) = LINKS.iter().find(|(link, _)| text.contains(link)) {
         found.implied = Some((*kind, format!("the link {link}")));
     }

@@ -4,8 +4,8 @@ use super::{PARAGRAPH, ResponsesReader};
 use crate::{
     exchange::{Facts, Flaw},
     responses::{
-        frame::{Piece, Reasoning, Voice},
-        output::Kind,
+        frame::{Piece, Reasoning},
+        output::{Kind, Voice},
     },
 };
 

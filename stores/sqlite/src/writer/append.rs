@@ -6,8 +6,15 @@ use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, Result};
 use tokio::sync::oneshot;
 
-use super::{added::Added, group::Known, row::Row};
+use super::{added::Added, left::Left, row::Row};
 use crate::record::{count, to_json};
+
+/// State kept between transactions.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) definition: LastDefinition,
+    pub(super) left: Left,
+}
 
 /// An append waiting to be written.
 pub(crate) struct Append {

@@ -5,18 +5,8 @@ use std::path::Path;
 use everturn_orchestrator::{JournalError, Version};
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{
-    append::{Append, LastDefinition},
-    left::Left,
-};
+use super::append::{Append, Known};
 use crate::error;
-
-/// State kept between transactions.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    pub(super) definition: LastDefinition,
-    pub(super) left: Left,
-}
 
 type Answer = Result<Version, JournalError>;
 
