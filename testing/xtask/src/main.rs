@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test` and `cargo xtask generate`.
+//! The project's own commands: `cargo xtask test`, `generate`, `dist` and `costs`.
 #![allow(clippy::print_stdout, reason = "a command line tool talks on its standard output")]
 
 use std::{
@@ -7,22 +7,35 @@ use std::{
     process::ExitCode,
 };
 
+mod costs;
+mod dist;
 mod generate;
 mod step;
 mod test;
 mod tool;
+mod workspace;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test       install what the tests need where it is missing, then run every check and test
-  generate   write the documents made from the wire types (wire/generated)";
+  generate   write the documents made from the wire types (wire/generated)
+  dist       build what is released, into target/artifacts: a tarball, a Debian package, a wheel, an npm package, an image
+  dist --check BINARY
+             make the same of a binary that is built already, install each into an empty environment, and run the demo there
+  costs      count entries, packages and lines, against their limits
+  costs --build
+             also measure the first build and its binary, which takes minutes";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => test::all(&root()),
         ["generate"] => generate::write(&root()),
+        ["dist"] => dist::build(&root()),
+        ["costs"] => costs::check(&root()),
+        ["costs", "--build"] => costs::build(&root()),
+        ["dist", "--check", binary] => dist::check(&root(), binary.as_ref()),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -10,12 +10,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
 use crate::{
-    generate,
+    costs, dist, generate,
     step::{run, step},
     tool,
+    workspace::{built, metadata, target},
 };
 
 /// Timeout of an end-to-end test, in milliseconds.
@@ -63,6 +63,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     step("tools", || tool::install(root, &target))?;
     step("formatting", || cargo(root, &["fmt", "--all", "--check"]))?;
     step("generated files", || generate::check(root))?;
+    step("costs", || costs::check(root))?;
     step("lints", || lints(root, &FULL))?;
     step("lints of the default build", || lints(root, &[]))?;
     let share = kill_share(root);
@@ -80,6 +81,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     step("examples", || examples(root))?;
     step("TypeScript", || typescript(root))?;
     step("end to end", || end_to_end(root, &nats))?;
+    step("artifacts", || dist::check(root, &built(&metadata(root)?).join("everturn")))?;
     println!("\nall steps passed in {:.0} s", begun.elapsed().as_secs_f32());
     Ok(())
 }
@@ -128,24 +130,6 @@ fn packages(root: &Path) -> Result<()> {
     let mut arguments = vec!["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"];
     arguments.extend(UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]));
     cargo(root, &arguments)
-}
-
-/// Returns cargo's metadata of the workspace.
-fn metadata(root: &Path) -> Result<Value> {
-    let mut command = Command::new(cargo_path());
-    command.args(["metadata", "--no-deps", "--format-version=1"]).current_dir(root);
-    let output = command.output().context("cannot start `cargo metadata`")?;
-    serde_json::from_slice(&output.stdout).context("`cargo metadata` printed no JSON")
-}
-
-/// Returns the target directory.
-fn target(metadata: &Value) -> PathBuf {
-    metadata["target_directory"].as_str().unwrap_or("target").into()
-}
-
-/// Returns the directory of what `cargo test` built. One profile serves all steps.
-fn built(metadata: &Value) -> PathBuf {
-    target(metadata).join("debug")
 }
 
 /// Runs the examples, which end by themselves. The Rust tests built most of them, but not those that are tests
