@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, RetrySettings};
-use futures_core::stream::BoxStream;
+use futures_core::{future::BoxFuture, stream::BoxStream};
 
 use crate::{
     NodeId,
@@ -60,8 +60,15 @@ impl Registry {
         if let Some(held) = self.home.shelf.get(id) {
             return Ok(held);
         }
-        let _alone = self.loading.alone(id).await;
-        self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
+        self.load_alone(id).await
+    }
+
+    /// Boxed, so that the code of loading is compiled once and not into each caller.
+    fn load_alone<'a>(&'a self, id: &'a ConversationId) -> BoxFuture<'a, Result<Arc<Conversation>, Error>> {
+        Box::pin(async move {
+            let _alone = self.loading.alone(id).await;
+            self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })
+        })
     }
 
     /// Returns a conversation if it is in memory.

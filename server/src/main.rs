@@ -36,6 +36,7 @@ use std::{
 use anyhow::Result;
 use clap::Parser as _;
 use everturn_terminal::Interrupt;
+use futures_util::future::LocalBoxFuture;
 
 use cli::{Cli, Command};
 use config::{Environment, required_report};
@@ -48,11 +49,16 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     let command = Cli::parse().command();
-    run(command).await.unwrap_or_else(|error| {
+    boxed(command).await.unwrap_or_else(|error| {
         // If standard error is closed, only the exit code remains.
         let _ = writeln!(io::stderr(), "everturn: {error:#}");
         ExitCode::FAILURE
     })
+}
+
+/// Boxed, so that the code of all commands is compiled once and not into each way in which the runtime can poll it.
+fn boxed(command: Command) -> LocalBoxFuture<'static, Result<ExitCode>> {
+    Box::pin(run(command))
 }
 
 async fn run(command: Command) -> Result<ExitCode> {

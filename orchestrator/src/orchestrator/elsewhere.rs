@@ -3,6 +3,7 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use everturn_wire::ConversationId;
+use futures_core::future::BoxFuture;
 
 use super::{Orchestrator, lost_reply::Sent};
 use crate::{
@@ -71,7 +72,17 @@ pub(super) async fn try_adopt(
 
 impl Orchestrator {
     /// Carries out a command where the conversation is driven. If that node is gone, this one takes the turn over.
-    pub(super) async fn command(&self, id: &ConversationId, command: Command) -> Result<Reply, Error> {
+    ///
+    /// Boxed here, so that the code of all commands is compiled once and not into each caller.
+    pub(super) fn command<'a>(
+        &'a self,
+        id: &'a ConversationId,
+        command: Command,
+    ) -> BoxFuture<'a, Result<Reply, Error>> {
+        Box::pin(self.carry_out(id, command))
+    }
+
+    async fn carry_out(&self, id: &ConversationId, command: Command) -> Result<Reply, Error> {
         let (mut adopted, mut meant) = (None, None);
         // Once another node got the command: it may have carried it out, whatever it replied to a copy.
         let (mut sent, mut is_unanswered) = (None, false);

@@ -7,6 +7,7 @@ use everturn_wire::{
     Change, ConversationId, FallbackChains, InvalidRetrySettings, RetryPatch, RetrySettings,
     RetrySettingsState,
 };
+use futures_core::future::BoxFuture;
 use tokio::sync::broadcast;
 
 use super::{Orchestrator, command::odd_reply};
@@ -61,16 +62,18 @@ impl Orchestrator {
         self.change_in_task(Some(conversation.id.clone()), patch).await
     }
 
-    async fn change_in_task(
+    fn change_in_task(
         &self,
         id: Option<ConversationId>,
         patch: &RetryPatch,
-    ) -> Result<RetrySettingsState, Error> {
+    ) -> BoxFuture<'static, Result<RetrySettingsState, Error>> {
         let (here, patch) = (self.clone(), patch.clone());
-        // In its own task: the stored and the active settings must agree even if this future is dropped.
-        let changed = tokio::spawn(async move { here.change(id.as_ref(), &patch).await }).await;
-        let broke = |_| crate::JournalError::Storage("the change of retry settings broke off".to_owned());
-        changed.map_err(broke)?
+        Box::pin(async move {
+            // In its own task: the stored and the active settings must agree even if this future is dropped.
+            let changed = tokio::spawn(async move { here.change(id.as_ref(), &patch).await }).await;
+            let broke = |_| crate::JournalError::Storage("the change of retry settings broke off".to_owned());
+            changed.map_err(broke)?
+        })
     }
 
     /// Turns automatic retries on or off, for one conversation or globally, as [`Self::change_retry_settings`] does.

@@ -6,6 +6,7 @@ use everturn_kernel::{Millis, Prompt};
 use everturn_wire::{
     AgentEvent, CallerTool, ConversationId, QueuedMessage, RetrySettings, ToolChoice, TurnId,
 };
+use futures_core::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
@@ -66,7 +67,12 @@ impl Orchestrator {
     /// # Errors
     /// When the request or the model is invalid, a turn is running in the conversation, the key was used for another
     /// request, or the journal fails.
-    pub async fn start(&self, start: StartTurn) -> Result<Started, Error> {
+    pub fn start(&self, start: StartTurn) -> BoxFuture<'_, Result<Started, Error>> {
+        // Boxed here, so that its code is compiled once and not into each caller.
+        Box::pin(self.start_requested(start))
+    }
+
+    async fn start_requested(&self, start: StartTurn) -> Result<Started, Error> {
         let given = start.history.as_deref().map(GivenHistory::read).transpose()?;
         check(&start)?;
         check_scope(&start)?;
