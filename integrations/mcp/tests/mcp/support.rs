@@ -29,7 +29,7 @@ fn installed(path: &str) -> String {
     assert!(
         file.exists(),
         "{path} is missing: these tests call real MCP servers, in Node and Python. Run `cargo xtask test` once, which \
-         installs them; or `npm ci` in e2e, and there `python3 -m venv .venv && .venv/bin/pip install -r requirements.txt`"
+         installs them; or `npm ci` in testing/e2e, and there `python3 -m venv .venv && .venv/bin/pip install -r requirements.txt`"
     );
     file.display().to_string()
 }
@@ -45,7 +45,7 @@ pub(crate) fn python(words: &[&str]) -> Command {
     let script = root().join("integrations/mcp/tests/mcp/server.py").display().to_string();
     let words = words.iter().map(|word| (*word).to_owned());
     Command {
-        program: installed("e2e/.venv/bin/python"),
+        program: installed("testing/e2e/.venv/bin/python"),
         args: [script].into_iter().chain(words).collect(),
         ..Command::default()
     }
