@@ -6,10 +6,10 @@ mod control;
 mod follow;
 mod inbox;
 mod live;
+mod loaded;
 mod record;
 mod seat;
 mod seated;
-mod shelf;
 mod sync;
 
 #[cfg(test)]
@@ -44,10 +44,10 @@ pub(crate) use control::Control;
 use follow::Follower;
 pub(crate) use inbox::Inbox;
 pub(crate) use live::{Live, RunningTurn};
+pub(crate) use loaded::Loaded;
 pub(crate) use record::{Record, continues};
 pub(crate) use seat::{Parked, Parking};
 pub(crate) use seated::{Command, Seated};
-pub(crate) use shelf::Shelf;
 
 /// Upper bound on the cursor positions of streamed text that was published but lost when the process ended; far above
 /// the longest answer. New events begin after it, so that a cursor into lost text leads to what replaced it.
@@ -77,7 +77,7 @@ pub(crate) struct Conversation {
 #[derive(Clone)]
 pub(crate) struct Home {
     /// Where it is registered while it is in memory.
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) loaded: Arc<Loaded>,
     /// Resumes its turn after a loss.
     pub(crate) timers: Arc<Timers>,
     pub(crate) shutdown: Arc<Shutdown>,
@@ -238,7 +238,7 @@ impl Conversation {
     /// Discards this instance: what the journal does not have did not happen. Subscribers only learn of the loss. The
     /// conversation is reloaded from the journal when it is next requested, and its turn is resumed by a timer.
     pub(crate) fn lose(&self, loss: Loss) {
-        self.home.shelf.remove(self);
+        self.home.loaded.remove(self);
         let may_exist = match &loss {
             Loss::Deleted => false,
             // Even if nothing was saved before.
@@ -259,7 +259,7 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        self.home.shelf.remove(self);
+        self.home.loaded.remove(self);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A reviewer that asks a model, in private conversations that are not shown to people.
 
-mod desk;
+mod pending_reviews;
 mod pool;
 mod prompt;
 mod verdict;
@@ -17,8 +17,8 @@ use crate::{
     journal::MemoryJournal,
     reviewer::{ReviewRequest, Reviewer},
 };
-use desk::Answer;
-pub(crate) use desk::Desk;
+use pending_reviews::Answer;
+pub(crate) use pending_reviews::PendingReviews;
 use pool::{Kept, Pool};
 pub(crate) use prompt::INSTRUCTIONS;
 
@@ -27,21 +27,21 @@ pub(crate) use prompt::INSTRUCTIONS;
 pub(crate) struct ModelReviewer {
     orchestrator: Orchestrator,
     journal: Arc<MemoryJournal>,
-    desk: Arc<Desk>,
+    pending: Arc<PendingReviews>,
     pool: Arc<Pool>,
     /// The id of the model or route.
     model: String,
 }
 
 impl ModelReviewer {
-    /// `orchestrator` must use `journal`, and `desk` must observe it.
+    /// `orchestrator` must use `journal`, and `pending` must observe it.
     pub(crate) fn new(
         orchestrator: Orchestrator,
         journal: Arc<MemoryJournal>,
-        desk: Arc<Desk>,
+        pending: Arc<PendingReviews>,
         model: String,
     ) -> Self {
-        Self { orchestrator, journal, desk, pool: Arc::default(), model }
+        Self { orchestrator, journal, pending, pool: Arc::default(), model }
     }
 }
 
@@ -67,11 +67,11 @@ impl ModelReviewer {
         let mut used = Used {
             orchestrator: self.orchestrator.clone(),
             journal: self.journal.clone(),
-            desk: self.desk.clone(),
+            pending: self.pending.clone(),
             drops: Some(kept.id.clone()),
             id: kept.id.clone(),
         };
-        let answer = self.desk.expect(&kept.id, request.switches.clone());
+        let answer = self.pending.expect(&kept.id, request.switches.clone());
         if let Err(error) = self.begin(&kept, prompt::of(request)).await {
             return ReviewAnswer::Failed(not_asked(&error));
         }
@@ -128,7 +128,7 @@ fn not_asked(error: &Error) -> Failure {
 struct Used {
     orchestrator: Orchestrator,
     journal: Arc<MemoryJournal>,
-    desk: Arc<Desk>,
+    pending: Arc<PendingReviews>,
     id: ConversationId,
     /// The conversation to drop afterwards: this one, unless it can be reused.
     drops: Option<ConversationId>,
@@ -136,7 +136,7 @@ struct Used {
 
 impl Drop for Used {
     fn drop(&mut self) {
-        self.desk.forget(&self.id);
+        self.pending.forget(&self.id);
         let Some(id) = self.drops.take() else { return };
         let (orchestrator, journal) = (self.orchestrator.clone(), self.journal.clone());
         // Without a runtime there is no turn to stop.

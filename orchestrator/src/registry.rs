@@ -57,7 +57,7 @@ impl Registry {
 
     /// Returns a conversation, or an error if it does not exist.
     pub(crate) async fn get(&self, id: &ConversationId) -> Result<Arc<Conversation>, Error> {
-        if let Some(held) = self.home.shelf.get(id) {
+        if let Some(held) = self.home.loaded.get(id) {
             return Ok(held);
         }
         self.load_alone(id).await
@@ -73,7 +73,7 @@ impl Registry {
 
     /// Returns a conversation if it is in memory.
     pub(crate) fn held(&self, id: &ConversationId) -> Option<Arc<Conversation>> {
-        self.home.shelf.get(id)
+        self.home.loaded.get(id)
     }
 
     /// Returns a conversation, creating it if it does not exist.
@@ -82,25 +82,25 @@ impl Registry {
         id: &ConversationId,
         now: Millis,
     ) -> Result<Arc<Conversation>, Error> {
-        if let Some(held) = self.home.shelf.get(id) {
+        if let Some(held) = self.home.loaded.get(id) {
             return Ok(held);
         }
         let _alone = self.loading.alone(id).await;
-        if let Some(held) = self.home.shelf.get(id) {
+        if let Some(held) = self.home.loaded.get(id) {
             return Ok(held);
         }
         let live = self.follow(id).await?;
         if let Some(loaded) = self.read(id, None).await? {
-            return Ok(self.shelve(loaded, live));
+            return Ok(self.register(loaded, live));
         }
-        Ok(self.shelve(Conversation::new(id.clone(), now, self.home.clone()), live))
+        Ok(self.register(Conversation::new(id.clone(), now, self.home.clone()), live))
     }
 
     /// Creates a conversation whose id was generated for it, so that the journal need not be asked. If it exists after all,
     /// its first append is stale.
     pub(crate) async fn make(&self, id: &ConversationId, now: Millis) -> Result<Arc<Conversation>, Error> {
         let live = self.follow(id).await?;
-        Ok(self.shelve(Conversation::new(id.clone(), now, self.home.clone()), live))
+        Ok(self.register(Conversation::new(id.clone(), now, self.home.clone()), live))
     }
 
     /// Loads a conversation anew, to take over its unsealed turn from a node that is gone. Returns it without taking it over
@@ -116,7 +116,7 @@ impl Registry {
         may_continue: impl FnOnce(&Conversation) -> Result<Duration, Error>,
     ) -> Result<Adopted, Error> {
         let _alone = self.loading.alone(id).await;
-        let held = self.home.shelf.get(id);
+        let held = self.home.loaded.get(id);
         if let Some(held) = &held
             && held.elsewhere().is_none_or(|(owner, _)| owner != *from)
         {
@@ -133,7 +133,7 @@ impl Registry {
         if let Some(held) = held {
             held.lose(Loss::Moved);
         }
-        Ok(Adopted::Now(self.shelve(adopted, live)))
+        Ok(Adopted::Now(self.register(adopted, live)))
     }
 
     /// Waits for exclusive access to start a turn with an idempotency key in this conversation.
@@ -148,7 +148,7 @@ impl Registry {
 
     /// Returns an error if the conversation does not exist. Does not load it.
     pub(crate) async fn check(&self, id: &ConversationId) -> Result<(), Error> {
-        match self.home.shelf.get(id).is_some() || self.journal.load(id).await?.is_some() {
+        match self.home.loaded.get(id).is_some() || self.journal.load(id).await?.is_some() {
             true => Ok(()),
             false => Err(Error::UnknownConversation { id: id.clone() }),
         }
@@ -170,17 +170,17 @@ impl Registry {
 
     /// Returns all conversations in memory.
     pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
-        self.home.shelf.all()
+        self.home.loaded.all()
     }
 
     /// Loads a conversation unless another task did so in the meantime. The caller must hold the loading lock.
     async fn load(&self, id: &ConversationId) -> Result<Option<Arc<Conversation>>, Error> {
-        if let Some(held) = self.home.shelf.get(id) {
+        if let Some(held) = self.home.loaded.get(id) {
             return Ok(Some(held));
         }
         // Begins before the journal is read, so that nothing in between is missed.
         let live = self.follow(id).await?;
-        Ok(self.read(id, None).await?.map(|loaded| self.shelve(loaded, live)))
+        Ok(self.read(id, None).await?.map(|loaded| self.register(loaded, live)))
     }
 
     /// `adopts_from`: takes over the unsealed turn of this node.
@@ -220,12 +220,12 @@ impl Registry {
     }
 
     /// Registers a conversation, which follows the other nodes from now on.
-    fn shelve(
+    fn register(
         &self,
         conversation: Arc<Conversation>,
         live: Option<BoxStream<'static, LiveEvent>>,
     ) -> Arc<Conversation> {
-        let held = self.home.shelf.get_or_insert(conversation);
+        let held = self.home.loaded.get_or_insert(conversation);
         if let Some(live) = live {
             held.follow(live, self.journal.clone(), self.clock.clone());
         }
@@ -266,12 +266,12 @@ mod tests {
     /// Waits until `count` conversations are in memory; a session ends slightly after its turn.
     async fn falls_to(orchestrator: &Orchestrator, count: usize) {
         for _ in 0..100_000 {
-            if orchestrator.registry().home.shelf.len() == count {
+            if orchestrator.registry().home.loaded.len() == count {
                 return;
             }
             tokio::task::yield_now().await;
         }
-        panic!("{} conversations stay in memory", orchestrator.registry().home.shelf.len());
+        panic!("{} conversations stay in memory", orchestrator.registry().home.loaded.len());
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ pub(crate) use check::{MAX_IMAGE, is_image_url};
 
 /// A valid history that came with a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct GivenHistory {
+pub(crate) struct RequestHistory {
     /// The text of the leading system messages.
     pub(crate) system_prompt: Option<String>,
     /// The messages before the turn.
@@ -31,7 +31,7 @@ pub(crate) struct Opening {
     pub(crate) supersedes: Option<u64>,
 }
 
-impl GivenHistory {
+impl RequestHistory {
     /// Reads the messages of a request.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ mod enter;
 mod go_to;
 mod host;
 mod image;
-mod lacks;
+mod missing;
 mod ports;
 mod refused;
 mod request;

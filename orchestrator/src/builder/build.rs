@@ -11,7 +11,7 @@ use crate::{
     clock::Steady,
     cluster::Peers,
     journal::{Configured, Guarded},
-    model_reviewer::{Desk, INSTRUCTIONS, ModelReviewer},
+    model_reviewer::{INSTRUCTIONS, ModelReviewer, PendingReviews},
     observer::Observers,
     permission::{GrantStore, Permissions},
     retry_settings::RetryScopes,
@@ -96,7 +96,7 @@ impl Builder {
 
     /// Builds the in-memory orchestrator in which the model reviews tool calls.
     fn reviewers(&mut self, model: String) -> Orchestrator {
-        let (journal, desk) = (Arc::new(MemoryJournal::new()), Arc::new(Desk::default()));
+        let (journal, pending) = (Arc::new(MemoryJournal::new()), Arc::new(PendingReviews::default()));
         let orchestrator = Self {
             // The review itself is repeated, so its turns only move to other targets.
             catalog: self.catalog.plain(),
@@ -107,12 +107,12 @@ impl Builder {
             gates: self.gates.clone(),
             for_reviews: true,
             journal: journal.clone(),
-            observer: Some(desk.clone()),
+            observer: Some(pending.clone()),
             system_prompt: Some(INSTRUCTIONS.to_owned()),
             ..Self::new()
         }
         .build();
-        self.reviewer = Some(Arc::new(ModelReviewer::new(orchestrator.clone(), journal, desk, model)));
+        self.reviewer = Some(Arc::new(ModelReviewer::new(orchestrator.clone(), journal, pending, model)));
         orchestrator
     }
 }

@@ -13,11 +13,11 @@ use super::Conversation;
 /// The conversations in use by a session, a subscriber or a command. When the last user drops a conversation, it is
 /// removed from memory; the journal keeps it.
 #[derive(Default)]
-pub(crate) struct Shelf {
+pub(crate) struct Loaded {
     conversations: Mutex<HashMap<ConversationId, Weak<Conversation>>>,
 }
 
-impl Shelf {
+impl Loaded {
     pub(crate) fn get(&self, id: &ConversationId) -> Option<Arc<Conversation>> {
         self.lock().get(id).and_then(Weak::upgrade)
     }

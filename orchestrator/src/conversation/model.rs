@@ -39,7 +39,7 @@ impl Wakes for Nobody {
 pub(super) fn parked() -> Arc<Conversation> {
     let timers = Arc::new(Timers::new(Arc::new(SystemClock::new()), Nobody));
     let home = Home {
-        shelf: Arc::default(),
+        loaded: Arc::default(),
         timers,
         shutdown: Arc::default(),
         observers: Observers::default(),

@@ -27,7 +27,7 @@ pub(super) enum Answer {
 
 /// The reviews in progress, by the reviewer's conversation.
 #[derive(Default)]
-pub(crate) struct Desk(Mutex<HashMap<ConversationId, Review>>);
+pub(crate) struct PendingReviews(Mutex<HashMap<ConversationId, Review>>);
 
 struct Review {
     text: String,
@@ -41,7 +41,7 @@ struct Review {
     answered: oneshot::Sender<Answer>,
 }
 
-impl Desk {
+impl PendingReviews {
     /// Registers interest in the answer of the turn that is about to begin in this conversation.
     pub(super) fn expect(&self, id: &ConversationId, switches: Switches) -> oneshot::Receiver<Answer> {
         let (answered, answer) = oneshot::channel();
@@ -61,7 +61,7 @@ impl Desk {
     }
 }
 
-impl Observer for Desk {
+impl Observer for PendingReviews {
     fn event(&self, event: &AgentEvent) {
         let mut reviews = self.lock();
         let Some(review) = reviews.get_mut(&event.conversation_id) else { return };

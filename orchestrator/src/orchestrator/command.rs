@@ -11,8 +11,9 @@ use crate::{
     Error, Fault,
     cluster::{Command, Reply},
     conversation::{Control, Conversation},
-    given::{MAX_IMAGE, is_image_url},
-    new_id, session,
+    new_id,
+    request_history::{MAX_IMAGE, is_image_url},
+    session,
 };
 
 /// Maximum length of a user message, in bytes.

@@ -13,8 +13,8 @@ use super::{Orchestrator, StartTurn, Started, command::check, request_key::Reque
 use crate::{
     Cursor, Error, JournalError, RequestScope, Version,
     conversation::Conversation,
-    given::GivenHistory,
     json, new_id, report,
+    request_history::RequestHistory,
     session::{self, TurnSettings, TurnTask, standing},
 };
 
@@ -36,7 +36,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 struct Checked {
     start: StartTurn,
-    given: Option<GivenHistory>,
+    given: Option<RequestHistory>,
     turn_id: TurnId,
     key: Option<Keyed>,
     /// Whether the conversation's id was generated for this request: then nothing is stored under it.
@@ -73,7 +73,7 @@ impl Orchestrator {
     }
 
     async fn start_requested(&self, start: StartTurn) -> Result<Started, Error> {
-        let given = start.history.as_deref().map(GivenHistory::read).transpose()?;
+        let given = start.history.as_deref().map(RequestHistory::read).transpose()?;
         check(&start)?;
         check_scope(&start)?;
         start.retry.as_ref().map_or(Ok(()), RetrySettings::check)?;
@@ -310,7 +310,7 @@ fn conversation(start: &StartTurn, key: Option<&RequestKey>) -> Result<Conversat
 }
 
 /// Returns the parameters, tools and system prompt of the request, if it has any.
-fn scope(start: &StartTurn, given: Option<&GivenHistory>) -> Option<RequestScope> {
+fn scope(start: &StartTurn, given: Option<&RequestHistory>) -> Option<RequestScope> {
     let scope = RequestScope {
         parameters: Arc::new(start.parameters.clone()),
         tools: start.tools.clone(),

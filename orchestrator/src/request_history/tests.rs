@@ -47,7 +47,7 @@ fn log(messages: &[Message]) -> Vec<Arc<StoredChunk>> {
 }
 
 fn over(given: &[Message], log: &[Arc<StoredChunk>]) -> Opening {
-    GivenHistory::read(given).unwrap().over(&log.iter().collect::<Vec<_>>())
+    RequestHistory::read(given).unwrap().over(&log.iter().collect::<Vec<_>>())
 }
 
 fn added(opening: &Opening) -> Vec<String> {
@@ -105,7 +105,7 @@ fn what_no_model_could_be_sent_is_refused_with_its_place() {
         (vec![Message::new(Role::Unknown, [text("hi")])], "cannot have this chunk"),
     ];
     for (messages, why) in cases {
-        let error = GivenHistory::read(&messages).unwrap_err().to_string();
+        let error = RequestHistory::read(&messages).unwrap_err().to_string();
         assert!(error.contains(why), "{error:?} does not say {why:?}");
     }
 }
@@ -113,19 +113,19 @@ fn what_no_model_could_be_sent_is_refused_with_its_place() {
 #[test]
 fn too_much_is_refused() {
     let many = Message::new(Role::User, vec![text("a"); 10_001]);
-    assert!(GivenHistory::read(&[many]).unwrap_err().to_string().contains("the most is 10000"));
+    assert!(RequestHistory::read(&[many]).unwrap_err().to_string().contains("the most is 10000"));
     let long = user(&"a".repeat((32 << 20) + 1));
-    assert!(GivenHistory::read(&[long]).unwrap_err().to_string().contains("bytes"));
+    assert!(RequestHistory::read(&[long]).unwrap_err().to_string().contains("bytes"));
 }
 
 #[test]
 fn system_messages_at_the_start_are_the_prompt_of_the_turn() {
     let system =
         |text: &str| Message::new(Role::System, [Chunk::System { text: text.into(), keeps_from: None }]);
-    let given = GivenHistory::read(&[system("Be brief."), system("Be kind."), user("hi")]).unwrap();
+    let given = RequestHistory::read(&[system("Be brief."), system("Be kind."), user("hi")]).unwrap();
     assert_eq!(given.system_prompt.as_deref(), Some("Be brief.\n\nBe kind."));
     assert_eq!(given.prompt.unwrap().text, "hi");
-    assert_eq!(GivenHistory::read(&[user("hi")]).unwrap().system_prompt, None);
+    assert_eq!(RequestHistory::read(&[user("hi")]).unwrap().system_prompt, None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{future::poll_fn, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future;
 
-use super::{Ports, TurnTask, lacks::lacks, run};
+use super::{Ports, TurnTask, missing::missing_here, run};
 use crate::{
     cluster::may_be_starting,
     conversation::{Command, Control, Conversation, Parked, Seated},
@@ -56,7 +56,7 @@ pub(crate) fn go_on_if_due(ports: &Arc<Ports>, conversation: &Arc<Conversation>)
 /// # Errors
 /// When it cannot. Another node may.
 pub(crate) fn may_continue(ports: &Ports, conversation: &Conversation) -> Result<Duration, Error> {
-    let missing = conversation.read_parked(|parked| lacks(ports, parked)).flatten();
+    let missing = conversation.read_parked(|parked| missing_here(ports, parked)).flatten();
     if let Some(what) = missing {
         return Err(Error::Lacks { id: conversation.id.clone(), what });
     }

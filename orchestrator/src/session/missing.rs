@@ -5,7 +5,7 @@ use crate::{conversation::Parked, journal::Definition, schedule};
 
 /// Returns what this node lacks to continue a parked turn, if anything: its model or every target of its route, a tool
 /// that its open calls need, or its schedule. Another node may have it.
-pub(crate) fn lacks(ports: &Ports, parked: &Parked) -> Option<String> {
+pub(crate) fn missing_here(ports: &Ports, parked: &Parked) -> Option<String> {
     let Parked { turn, definition, .. } = parked;
     lacks_model(ports, parked).or_else(|| lacks_schedule(definition)).or_else(|| {
         // The tools of such a turn are its caller's.

@@ -42,7 +42,7 @@ const ALLOWED: [(&str, &[&str]); 44] = [
     // How a report is requested and validated; not when.
     ("report", &["error", "json", "permission"]),
     // Compares a request with what is known; starts nothing.
-    ("given", &["error", "json"]),
+    ("request_history", &["error", "json"]),
     ("frame", &["cursor", "journal"]),
     ("schedule", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
@@ -164,7 +164,7 @@ const ALLOWED: [(&str, &[&str]); 44] = [
             "conversation",
             "cursor",
             "error",
-            "given",
+            "request_history",
             "journal",
             "json",
             "layer",
