@@ -19,11 +19,11 @@ use crate::{
 const ENTRIES: usize = 31;
 
 /// Packages of a build, ours among them: what the first command builds, and what is released.
-const PACKAGES: usize = 280;
-const PACKAGES_FULL: usize = 345;
+const PACKAGES: usize = 285;
+const PACKAGES_FULL: usize = 350;
 
 /// Lines of Rust that ship, without tests.
-const LINES: usize = 84_000;
+const LINES: usize = 90_000;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
