@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
 use everturn_orchestrator::{Builder, Observer, Orchestrator};
 
 use crate::{

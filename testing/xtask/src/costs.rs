@@ -23,7 +23,7 @@ const PACKAGES: usize = 285;
 const PACKAGES_FULL: usize = 350;
 
 /// Lines of Rust that ship, without tests.
-const LINES: usize = 90_000;
+const LINES: usize = 94_000;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
