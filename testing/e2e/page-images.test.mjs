@@ -153,6 +153,7 @@ test('text files become part of the message, and are folded', async () => {
   const message = 'What is this?\n\n<file name="notes.md">\n# Plan\n\n"one" & <b>two</b>\n</file>';
   assert.equal(on.commands('chat.send')[0].message, message);
   assert.equal(await on.page.locator('#files li').count(), 0);
+  assert.equal(await on.page.locator('#title').textContent(), 'What is this?');
   turn.tell({ type: 'user-message', text: message }, { type: 'turn-start' });
   turn.say('A plan.');
   turn.end();

@@ -18,6 +18,7 @@
 // loaded again.
 import { Again } from './again.js';
 import { ApiError, getHistory, isConversationId } from './api.js';
+import { withoutFiles } from './files.js';
 import { perFrame } from './frame.js';
 import { Outgoing } from './outgoing.js';
 import { Press } from './press.js';
@@ -117,7 +118,7 @@ export class Conversation {
 
   /** The subject, as far as it is known: the last prompt. */
   get prompt() {
-    return this.#timeline.prompt;
+    return this.#timeline.prompt && withoutFiles(this.#timeline.prompt);
   }
 
   /** Whether it was asked to stop and is still running. */

@@ -43,10 +43,11 @@ export class Files {
     this.#show();
   }
 
-  /** The message with the files. */
+  /** The message with the files; it is called by their names if it has no text. */
   with(text) {
+    const said = text || this.#files.map(({ name }) => name).join(', ');
     const files = this.#files.map((file) => `<file name="${file.name}">\n${file.text.trimEnd()}\n</file>`);
-    return [text, ...files].filter(Boolean).join('\n\n');
+    return [said, ...files].filter(Boolean).join('\n\n');
   }
 
   #show() {
@@ -65,12 +66,15 @@ export class Files {
   }
 }
 
+/** A message without its files. */
+export const withoutFiles = (text) => text.replaceAll(WRITTEN, '').trim();
+
 /** The parts of a message to show: its text, and its files, folded. */
 export function parts(text) {
   const files = [...text.matchAll(WRITTEN)].map(([, name, content]) => {
     const summary = element('summary', {}, oneLine(name, LONGEST_NAME) || 'File');
     return element('details', { className: 'file' }, summary, element('pre', { tabIndex: 0 }, content));
   });
-  const rest = files.length > 0 ? text.replaceAll(WRITTEN, '').trim() : text;
+  const rest = files.length > 0 ? withoutFiles(text) : text;
   return [...(rest || files.length === 0 ? [rest] : []), ...files];
 }
