@@ -132,6 +132,28 @@ async fn what_does_not_work_is_explained_and_not_kept() {
 }
 
 #[tokio::test]
+async fn a_list_that_needs_no_key_says_nothing_about_the_key() {
+    for (reply, expected) in [
+        (fault::unauthorized(), "mine rejected the key."),
+        (fault::insufficient_quota(), "mine accepted the key, but its account has no credit left."),
+    ] {
+        let choose = move |request: &Request| match request.method.as_str() {
+            "GET" => Reply::json(200, &json!({ "data": [{ "id": "one" }, { "id": "two" }] })),
+            _ => reply.clone(),
+        };
+        let provider = Loopback::with(choose).await;
+        let home = Home::empty();
+        let output = add(&home, &provider, &[], KEY).await;
+        let said = stdout(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(expected) && !added_file(&home).exists(), "{said}");
+        assert_eq!(provider.counts().requests, 2, "another model would be refused, too");
+        let kept = add(&home, &provider, &["--anyway"], KEY).await;
+        assert!(kept.status.success() && added_file(&home).exists(), "{}", stdout(&kept));
+    }
+}
+
+#[tokio::test]
 async fn a_provider_without_a_list_takes_models_that_are_named() {
     let choose = |request: &Request| match request.method.as_str() {
         "GET" => Reply::json(404, &json!({ "error": "no list" })),
