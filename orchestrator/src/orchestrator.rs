@@ -77,6 +77,12 @@ pub struct StartTurn {
     pub tools: Option<Vec<CallerTool>>,
     /// Parameters passed to the model's API. The turn is refused if a target does not support one of them.
     pub parameters: Parameters,
+    /// Whether nothing is added to the request: no configured tools, no system prompt, no summary of its history. Calls of
+    /// unknown tools go to the caller.
+    pub bare: bool,
+    /// Whether nobody receives a part of an answer before it is complete. Then a failure after content is retried like one
+    /// before it, unless `retry` says what to do about it.
+    pub whole: bool,
     /// Whether the conversation exists for this request only: it is not listed, and [`Orchestrator::drop_ephemeral`] removes it.
     pub ephemeral: bool,
     /// Idempotency key: a repeated request with the same key returns the same turn, even after a restart. Keys are scoped to

@@ -6,7 +6,7 @@ pub(crate) mod sample;
 use std::borrow::Cow;
 
 use everturn_kernel::ToolSpec;
-use everturn_wire::{Chunk, Message, Role, Value};
+use everturn_wire::{Chunk, Echo, Message, Role, Value};
 use serde_json::json;
 
 /// Maximum length of a tool name that all APIs accept, in characters.
@@ -33,6 +33,16 @@ pub(crate) fn arguments(input: &Value) -> Cow<'_, Value> {
         Value::Object(_) => Cow::Borrowed(input),
         Value::Null => Cow::Owned(json!({})),
         malformed => Cow::Owned(json!({ "malformed": malformed })),
+    }
+}
+
+/// Returns the arguments of a call as text: as they were written, if that is known.
+pub(crate) fn written_arguments<'c>(input: &Value, echo: Option<&'c Echo>) -> Cow<'c, str> {
+    match echo {
+        Some(Echo { origin, data: Value::String(written) }) if origin == Echo::ARGUMENTS => {
+            Cow::Borrowed(written)
+        }
+        _ => Cow::Owned(arguments(input).to_string()),
     }
 }
 

@@ -29,6 +29,9 @@ use leaving::Leaving;
 /// The header with the turn's id, which clients show in error reports.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// The header that names the fields of the request without effect.
+const IGNORED: HeaderName = HeaderName::from_static("everturn-ignored");
+
 /// Whether this path belongs to this API.
 pub(crate) fn is_path(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/")
@@ -68,10 +71,12 @@ async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
     drop(body);
     let shown = take_model(&api.orchestrator, &mut asked)?;
     let stops = asked.stops_on_disconnect(key.is_some());
-    let ChatRequest { send, stream, include_usage, holds_text, .. } = asked;
+    let whole = asked.is_whole();
+    let ChatRequest { send, stream, include_usage, holds_text, bare, ignored, .. } = asked;
     // Before the turn, so that a refused request starts nothing.
     let place = api.stream_place().map_err(error::of_call)?;
-    let start = start(send, key).trace(trace);
+    let mut start = start(send, key).trace(trace);
+    (start.bare, start.whole) = (bare, whole);
     let started = api.orchestrator.start(start).await.map_err(error::of_orchestrator)?;
     let leaving = Leaving::of(&api.orchestrator, &started, stops);
     let id = &started.conversation_id;
@@ -86,7 +91,11 @@ async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
         }
         false => whole::answer(events, Completion::new(head), leaving).await?,
     };
-    name(&started, response.headers_mut());
+    let headers = response.headers_mut();
+    name(&started, headers);
+    if !ignored.is_empty() {
+        headers.extend(HeaderValue::try_from(ignored.join(", ")).ok().map(|names| (IGNORED, names)));
+    }
     Ok(response)
 }
 

@@ -126,6 +126,12 @@ pub struct Echo {
     pub data: Value,
 }
 
+impl Echo {
+    /// The origin of a call's arguments as they were written, as a string, where that differs from `input`. Sent to every API
+    /// in which arguments are text.
+    pub const ARGUMENTS: &str = "arguments";
+}
+
 /// A chunk with its position in the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

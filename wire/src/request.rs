@@ -156,6 +156,7 @@ mod tests {
         names.retain(|name| *name != "maxOutputTokens");
         let mut listed = parameters.names();
         listed.sort_unstable();
+        names.sort_unstable();
         assert_eq!(listed, names);
         assert!(Parameters::default().names().is_empty() && Parameters::default().is_empty());
         assert_eq!(parameters.names_beyond(&["seed", "stop", "topP"]).len(), 6);

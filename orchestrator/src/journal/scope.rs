@@ -20,6 +20,10 @@ pub struct RequestScope {
     /// Instructions that replace the configured ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
+    /// Whether nothing is added to the request: no configured tools, no system prompt, no summary of its history. Calls of
+    /// unknown tools go to the caller.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub bare: bool,
 }
 
 impl RequestScope {
@@ -34,14 +38,15 @@ impl RequestScope {
         }
     }
 
-    /// Returns the caller's tools as models see them.
+    /// Returns the caller's tools as models see them; `None` if the configured ones are offered.
     pub(crate) fn specs(&self) -> Option<Arc<[ToolSpec]>> {
         let spec = |tool: &CallerTool| ToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
             parameters: tool.input_schema.clone(),
         };
-        self.tools.as_ref().map(|tools| tools.iter().map(spec).collect())
+        let tools = self.tools.as_deref().or(self.bare.then_some(&[]));
+        tools.map(|tools| tools.iter().map(spec).collect())
     }
 }
 

@@ -33,7 +33,7 @@ impl RequestKey {
         let content = (
             (&start.conversation_id, &start.text, &start.images, &start.model, &start.reasoning_effort),
             (&start.retry, start.approvals, &start.history, &start.tools, &start.parameters, start.ephemeral),
-            &start.final_report,
+            (&start.final_report, start.bare),
         );
         Ok(Some(Self { key: digest(key), content: digest(&content) }))
     }

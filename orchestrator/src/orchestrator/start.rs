@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_kernel::{Millis, Prompt};
+use everturn_kernel::{AfterContent, Millis, Prompt};
 use everturn_wire::{
     AgentEvent, CallerTool, ConversationId, QueuedMessage, RetrySettings, ToolChoice, TurnId,
 };
@@ -190,6 +190,9 @@ impl Orchestrator {
             TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)
         };
         settings.definition.approvals = start.approvals;
+        if start.whole && start.retry.as_ref().is_none_or(|retry| retry.after_content.is_none()) {
+            settings.after_content = AfterContent::Rewind;
+        }
         settings.definition.trace = start.trace.clone().map(Arc::new);
         if let Some(report) = &start.final_report {
             settings.definition.final_report = Some(Arc::new(report.clone()));
@@ -315,6 +318,7 @@ fn scope(start: &StartTurn, given: Option<&RequestHistory>) -> Option<RequestSco
         parameters: Arc::new(start.parameters.clone()),
         tools: start.tools.clone(),
         system_prompt: given.and_then(|given| given.system_prompt.clone()),
+        bare: start.bare,
     };
     (scope != RequestScope::default()).then_some(scope)
 }

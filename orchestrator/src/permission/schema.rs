@@ -77,7 +77,7 @@ fn compile(schema: &Value) -> Result<Arc<Validator>, String> {
     if let Some(fields) = schema.as_object_mut()
         && fields.get("$schema").is_some_and(|dialect| !is_known(dialect))
     {
-        fields.remove("$schema");
+        fields.shift_remove("$schema");
     }
     let compiled = jsonschema::validator_for(&schema);
     compiled.map(Arc::new).map_err(|error| error.to_string().chars().take(MAX_TEXT).collect())

@@ -147,6 +147,11 @@ impl TurnSettings {
         self.definition.request.as_ref().is_some_and(|scope| scope.tools.is_some())
     }
 
+    /// Whether nothing is added to the caller's request.
+    pub(super) fn is_bare(&self) -> bool {
+        self.definition.request.as_ref().is_some_and(|scope| scope.bare)
+    }
+
     /// Returns the kernel's settings for a new turn.
     pub(super) fn of_turn(&self, ports: &Ports) -> Settings {
         let targets = self.model.as_route().map(|route| route.targets.clone()).unwrap_or_default();
@@ -159,6 +164,7 @@ impl TurnSettings {
             idempotent_tools,
             final_report,
             max_steps: ports.settings.max_steps.or(usual),
+            compaction: ports.settings.compaction.clone().filter(|_| !self.is_bare()),
             ..ports.settings.clone()
         }
     }

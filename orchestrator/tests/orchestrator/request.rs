@@ -10,8 +10,8 @@ use everturn_orchestrator::{
 use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig, Scripted};
 use everturn_sim::{Gate, Loopback, Reply, chat};
 use everturn_wire::{
-    AgentEvent, CallerTool, Chunk, ConversationId, EventBody, Message, Parameters, ResponseFormat, Role,
-    ToolChoice, Value,
+    AgentEvent, CallerTool, Category, Chunk, ConversationId, EventBody, Failure, Message, Parameters,
+    ResponseFormat, Role, ToolChoice, Value,
 };
 use futures_util::{future::join_all, stream::BoxStream};
 use serde_json::json;
@@ -382,4 +382,39 @@ async fn many_at_once_with_one_key_are_one_request() {
         assert!(told.iter().all(|events| lines(events).contains(&"text-delta hello".to_owned())));
         assert_eq!(server.requests().len(), 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bare_request_gets_nothing_added() {
+    for bare in [false, true] {
+        let provider = Scripted::new([answer("hello")]);
+        let world = World::of(builder(provider.clone()).system_prompt("Be kind.").tool(Reads));
+        let mut start = StartTurn::over(vec![user("hi")]);
+        start.bare = bare;
+        run(&world.orchestrator, start).await;
+        let request = provider.requests().pop().unwrap();
+        let added = if bare { (vec!["User hi"], 0) } else { (vec!["System Be kind.", "User hi"], 1) };
+        assert_eq!(
+            (sent(&provider), request.tools.len()),
+            (added.0.iter().map(ToString::to_string).collect(), added.1)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_history_of_a_bare_request_is_not_summarized() {
+    let full = || {
+        [StreamEvent::Failed(Failure::new(Category::ContextOverflow, false, "too long"))]
+            .map(Into::into)
+            .to_vec()
+    };
+    let provider = Scripted::new([full(), answer("summary"), answer("fine")]);
+    let world = World::of(builder(provider.clone()).compact());
+    let many =
+        (0..8).flat_map(|at| [user(&format!("{at}")), said(Role::Assistant, "yes")]).chain([user("so?")]);
+    let mut start = StartTurn::over(many.collect());
+    start.bare = true;
+    let (_, events) = run(&world.orchestrator, start).await;
+    assert_eq!(provider.requests().len(), 1);
+    assert!(events.iter().any(|event| matches!(event, EventBody::Error(report) if report.category == Some(Category::ContextOverflow))));
 }

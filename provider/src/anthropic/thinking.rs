@@ -76,7 +76,7 @@ impl<'a> Thinking<'a> {
     /// Removes the request for thinking if it is disabled for this request.
     pub(super) fn pause(&self, body: &mut Map<String, Value>) {
         if self.way == Way::Paused {
-            body.remove("thinking");
+            body.shift_remove("thinking");
         }
     }
 

@@ -27,7 +27,7 @@ impl NonThinkingModels {
         }
         let is_met = self.models.lock().unwrap_or_else(PoisonError::into_inner).contains(model);
         if is_met {
-            generation.remove("thinkingConfig");
+            generation.shift_remove("thinkingConfig");
         }
         !is_met
     }

@@ -46,7 +46,7 @@ impl Refused {
         if self.summaries.load(Ordering::Relaxed)
             && let Some(Value::Object(reasoning)) = body.get_mut("reasoning")
         {
-            reasoning.remove("summary");
+            reasoning.shift_remove("summary");
         }
         Sent { summary: body["reasoning"].get("summary").is_some(), items: self.leave_items_out(body) }
     }

@@ -129,9 +129,9 @@ fn spoken(chunk: &Chunk, phase: Option<&Value>) -> Option<Value> {
 }
 
 fn call<'a>(chunk: &'a Chunk, ids: &mut CallIds<'a>) -> Option<Value> {
-    let Chunk::ToolCall { tool_call_id, tool_name, input, .. } = chunk else { return None };
+    let Chunk::ToolCall { tool_call_id, tool_name, input, echo, .. } = chunk else { return None };
     let (id, name) = (ids.call(tool_call_id), ids.tool(tool_name));
-    let arguments = history::arguments(input).to_string();
+    let arguments = history::written_arguments(input, echo.as_ref());
     Some(json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments }))
 }
 

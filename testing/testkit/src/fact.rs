@@ -92,7 +92,9 @@ impl Fact {
 /// Formats `{"type":"a","x":1,"y":"b"}` as `a x=1 y="b"`, sorted. Omits times and step ids. Of a series of retries,
 /// only the phase and number are kept; the rest was published before.
 fn fields(json: &Value) -> String {
-    let Value::Object(fields) = json else { return json.to_string() };
+    let mut json = json.clone();
+    json.sort_all_objects();
+    let Value::Object(fields) = &json else { return json.to_string() };
     let mut words: Vec<_> = fields
         .iter()
         .filter(|(name, _)| !["type", "nextAt", "stepId", "until"].contains(&name.as_str()))

@@ -50,6 +50,6 @@ pub(crate) fn escaped(text: &str) -> String {
 /// Returns the type of an event and its other fields, for a protocol without an equivalent.
 pub(crate) fn named(event: &EventBody) -> Option<(String, Map<String, Value>)> {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(event) else { return None };
-    let Some(Value::String(name)) = fields.remove("type") else { return None };
+    let Some(Value::String(name)) = fields.shift_remove("type") else { return None };
     Some((name, fields))
 }

@@ -104,7 +104,7 @@ pub(super) fn ends(error: Error) -> Option<Refusal> {
         Error::ShuttingDown => {
             let why = "the server is shutting down, and the turn will resume after its restart: a request with the same \
                        Idempotency-Key will find it";
-            Some(Refusal { code: Some("shutting_down"), ..Refusal::new(503, why) })
+            Some(Refusal { code: Some("shutting_down".into()), ..Refusal::new(503, why) })
         }
         error => Some(error::of_orchestrator(error)),
     }

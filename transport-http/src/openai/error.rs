@@ -36,7 +36,8 @@ pub(super) fn of_call(why: refusal::Refusal) -> Refusal {
 }
 
 pub(super) fn of_orchestrator(error: Error) -> Refusal {
-    let coded = |code, error: Error| Refusal { code: Some(code), ..of_call(error.into()) };
+    let coded =
+        |code: &'static str, error: Error| Refusal { code: Some(code.into()), ..of_call(error.into()) };
     match error {
         Error::UnknownModel { model, known } => Refusal::unknown_model(&model, &known),
         Error::UnsupportedParameter { names, target } => Refusal::unsupported_by(&names, &target),

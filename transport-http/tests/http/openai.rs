@@ -139,7 +139,8 @@ async fn a_failure_has_a_status_until_something_is_shown() {
     let last = stream.text().await;
     assert_eq!(
         last,
-        "data: {\"error\":{\"code\":\"provider_error\",\"message\":\"HTTP 500: oops\",\"param\":null,\"type\":\"server_error\"}}\n\n"
+        "data: {\"error\":{\"message\":\"service unavailable: the answer was cut off, send the request again: \
+         HTTP 500: oops\",\"type\":\"server_error\",\"param\":null,\"code\":\"service_unavailable\"}}\n\n"
     );
 }
 
@@ -324,8 +325,81 @@ async fn a_shutdown_is_told_and_the_turn_is_left_as_it_is() {
     let id = stream.header("x-conversation-id").to_owned().into();
     orchestrator.shutdown(Duration::ZERO).await;
     let last = stream.text().await;
-    assert!(last.starts_with("data: {\"error\":{\"code\":\"shutting_down\""), "{last}");
+    assert!(last.starts_with("data: {\"error\":{") && last.contains("\"code\":\"shutting_down\""), "{last}");
     let (status, error) = refused(post(world.address, CHAT, hi()).await).await;
     assert_eq!((status, &error["code"]), (503, &json!("shutting_down")));
     assert!(orchestrator.metrics(&id).await.unwrap().is_empty(), "the turn was not sealed");
+}
+
+#[tokio::test]
+async fn a_cut_that_nobody_has_seen_is_waited_out() {
+    let mut world = world().await;
+    for fields in [json!({}), json!({ "stream": true, "everturn": { "text": "hold" } })] {
+        let asking = tokio::spawn({
+            let (address, body) = (world.address, with(fields.clone()));
+            async move { post(address, CHAT, body).await }
+        });
+        let asked = world.call().await;
+        asked.text("Onc");
+        asked.tell(StreamEvent::Failed(Failure::new(Category::Network, true, "connection reset")));
+        let clock = world.clock.clone();
+        let again = loop {
+            tokio::select! {
+                biased;
+                call = world.call() => break call,
+                () = tokio::task::yield_now() => clock.advance(Duration::from_secs(1)),
+            }
+        };
+        again.answer("Once upon a time");
+        let answer = asking.await.unwrap();
+        assert_eq!(answer.status, StatusCode::OK);
+        match fields["stream"].as_bool() {
+            Some(true) => assert_eq!(text(&answer.text().await), "Once upon a time"),
+            _ => assert_eq!(answer.json().await["choices"][0]["message"]["content"], "Once upon a time"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn calls_are_handed_back_as_the_model_made_them() {
+    let mut world = world().await;
+    let tools = json!([{ "type": "function", "function": { "name": "weather", "strict": true } }]);
+    let asking = tokio::spawn({
+        let (address, body) = (world.address, with(json!({ "tools": tools, "user": "ada" })));
+        async move { post(address, CHAT, body).await }
+    });
+    let asked = world.call().await;
+    let malformed = |raw: &str| Arguments::Malformed { raw: raw.into(), reason: "cut".into() };
+    let ordered = serde_json::from_str(r#"{"why":1,"answer":2}"#).unwrap();
+    for (id, name, arguments) in
+        [("1", "weather", malformed(r#"{"city": "Os"#)), ("2", "invented", Arguments::Parsed(ordered))]
+    {
+        let call = ToolCall { id: id.into(), name: name.into(), arguments, echo: None };
+        asked.tell(StreamEvent::ToolCall(call));
+    }
+    asked.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+    let answer = asking.await.unwrap();
+    assert_eq!(answer.header("everturn-ignored"), "tools[].function.strict, user");
+    let told = answer.json().await;
+    let calls = told["choices"][0]["message"]["tool_calls"].as_array().unwrap();
+    let arguments: Vec<_> =
+        calls.iter().map(|call| call["function"]["arguments"].as_str().unwrap()).collect();
+    assert_eq!(arguments, [r#"{"city": "Os"#, r#"{"why":1,"answer":2}"#]);
+    assert!(world.has_no_call());
+}
+
+#[tokio::test]
+async fn a_refusal_is_the_providers_own() {
+    let mut world = world().await;
+    let asking = tokio::spawn({
+        let address = world.address;
+        async move { post(address, CHAT, hi()).await }
+    });
+    let said =
+        r#"HTTP 401: {"error":{"message":"Incorrect API key","type":"x_error","param":"p","code":"c"}}"#;
+    let failure = Failure { code: Some("401".into()), ..Failure::new(Category::Auth, false, said) };
+    world.call().await.tell(StreamEvent::Failed(failure));
+    let (status, error) = refused(asking.await.unwrap()).await;
+    let told = json!({ "message": "Incorrect API key", "type": "x_error", "param": "p", "code": "c" });
+    assert_eq!((status, error), (401, told));
 }

@@ -2,8 +2,8 @@
 
 use std::{any::Any, panic::AssertUnwindSafe};
 
-use everturn_kernel::{Hold, Millis, Op, Request, StreamEvent, Target, Turn, Want};
-use everturn_wire::{Category, Chunk, Failure, Message, Role};
+use everturn_kernel::{Arguments, Hold, Millis, Op, Request, StreamEvent, Target, ToolCall, Turn, Want};
+use everturn_wire::{Category, Chunk, Failure, Message, Role, Value};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
 
@@ -20,6 +20,14 @@ use crate::{
     session::{image, request, summary},
     telemetry,
 };
+
+/// Returns a call whose arguments count as what the model wrote, so that its caller gets them even if they are not JSON.
+fn as_made(mut call: ToolCall) -> ToolCall {
+    if let Arguments::Malformed { raw, .. } = call.arguments {
+        call.arguments = Arguments::Parsed(Value::String(raw));
+    }
+    call
+}
 
 impl TurnHost<'_> {
     /// Starts a call and returns its events; a held call yields only [`StreamEvent::Held`].
@@ -81,7 +89,9 @@ impl TurnHost<'_> {
             .unwrap_or_else(|panic| stream::once(future::ready(broke(&model.id, panic.as_ref()))).boxed());
         let events = AssertUnwindSafe(started).catch_unwind();
         let name = model.clone();
+        let is_bare = self.settings.is_bare();
         let events = events.map(move |event| match event {
+            Ok(StreamEvent::ToolCall(call)) if is_bare => StreamEvent::ToolCall(as_made(call)),
             Ok(StreamEvent::Failed(failure)) => StreamEvent::Failed(image::explained(failure, had_images)),
             Ok(event) => event,
             Err(panic) => broke(&name.id, panic.as_ref()),
@@ -116,7 +126,8 @@ impl TurnHost<'_> {
         let configured = &definition.configured;
         let scope = definition.request.as_deref();
         let own_prompt = scope.and_then(|scope| scope.system_prompt.as_deref());
-        let system_prompt = own_prompt.or(configured.system_prompt.as_deref());
+        let is_bare = self.settings.is_bare();
+        let system_prompt = own_prompt.or(configured.system_prompt.as_deref().filter(|_| !is_bare));
         let mut sent = request::sent(&chunks, definition.supersedes, Some(&model.target.model));
         if turn.is_cut_down() {
             sent = summary::cut_down(&sent, self.latest().as_deref());

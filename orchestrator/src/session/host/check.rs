@@ -35,7 +35,7 @@ impl TurnHost<'_> {
         }
         let specs = self.settings.tools.specs();
         let spec = specs.iter().find(|spec| spec.name == call.name);
-        if spec.is_some() && self.settings.has_callers_tools() {
+        if (spec.is_some() && self.settings.has_callers_tools()) || self.settings.is_bare() {
             return Check::Caller.into();
         }
         let (Some(tool), Some(spec)) = (self.settings.tools.get(&call.name), spec) else {

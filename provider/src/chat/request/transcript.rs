@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     call_id::{CallIds, digest},
     chat::{ChatConfig, HistoryForm, ReturnReasoning},
-    history::{arguments, text},
+    history::{text, written_arguments},
 };
 
 /// Placeholder for missing reasoning. Some servers treat an empty text as missing.
@@ -95,8 +95,9 @@ fn answered<'a>(chunks: &[&'a Chunk], ids: &mut CallIds<'a>) -> Value {
 }
 
 fn call<'a>(chunk: &'a Chunk, ids: &mut CallIds<'a>) -> Option<Value> {
-    let Chunk::ToolCall { tool_call_id, tool_name, input, .. } = chunk else { return None };
-    let function = json!({ "name": ids.tool(tool_name), "arguments": arguments(input).to_string() });
+    let Chunk::ToolCall { tool_call_id, tool_name, input, echo, .. } = chunk else { return None };
+    let written = written_arguments(input, echo.as_ref());
+    let function = json!({ "name": ids.tool(tool_name), "arguments": written });
     Some(json!({ "id": ids.call(tool_call_id), "type": "function", "function": function }))
 }
 

@@ -210,7 +210,10 @@ impl Chunks {
         self.is_over = true;
         self.held = Vec::new();
         match &self.ending.failure {
-            Some(why) => out.extend_from_slice(format!("data: {}\n\n", why.body()).as_bytes()),
+            Some(why) => {
+                let why = if self.has_role { &why.in_mid_answer() } else { why };
+                out.extend_from_slice(format!("data: {}\n\n", why.body()).as_bytes());
+            }
             None => sse::done(out),
         }
     }

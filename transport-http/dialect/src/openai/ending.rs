@@ -12,6 +12,7 @@ pub(super) struct Ending {
     /// The API's finish reason.
     pub(super) finish: Option<&'static str>,
     pub(super) calls: Vec<CallerCall>,
+    /// The token counts of the last call: a client adds up what its requests cost, and takes them for the context's size.
     pub(super) usage: Option<Usage>,
 }
 
@@ -23,7 +24,7 @@ impl Ending {
                 self.failure = Some(Refusal::of_failure(report));
             }
             EventBody::Done { reason, usage, calls, .. } if self.finish.is_none() => {
-                self.usage = *usage;
+                self.usage = self.usage.or(*usage);
                 self.calls.clone_from(calls);
                 self.finish = Some(finish(reason, calls));
                 match reason {
@@ -32,6 +33,7 @@ impl Ending {
                     _ => {}
                 }
             }
+            EventBody::Usage { usage, .. } => self.usage = Some(*usage),
             EventBody::TurnSealed if self.finish.is_none() => {
                 self.fail(Refusal::new(502, "the turn ended without a reason"));
             }

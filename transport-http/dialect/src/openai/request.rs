@@ -2,6 +2,7 @@
 
 mod field;
 mod history;
+mod ignored;
 mod mild;
 mod tool;
 
@@ -26,6 +27,10 @@ pub struct ChatRequest {
     pub holds_text: bool,
     /// What happens to the turn when the client disconnects; if absent, it depends on the request.
     pub on_disconnect: Option<OnDisconnect>,
+    /// Whether the turn has only what the request has: not the server's tools, system prompt and summaries.
+    pub bare: bool,
+    /// The fields that have no effect here, such as `tools[].function.strict`. At most 32.
+    pub ignored: Vec<String>,
 }
 
 /// What happens to a turn whose client disconnects.
@@ -56,11 +61,12 @@ impl ChatRequest {
             let why = format!("{name} is not supported here: leave it out");
             return Err(Refusal::unsupported(name, why));
         }
-        Self::of(fields, conversation)
+        let ignored = ignored::names(body);
+        Ok(Self { ignored, ..Self::of(fields, conversation)? })
     }
 
     fn of(fields: Fields, conversation: Option<&str>) -> Result<Self, Refusal> {
-        let Options { text, on_disconnect, retry, approvals } = fields.everturn.unwrap_or_default();
+        let Options { text, on_disconnect, retry, approvals, agent } = fields.everturn.unwrap_or_default();
         let named = fields.metadata.and_then(|metadata| metadata.conversation_id);
         if let (Some(header), Some(named)) = (conversation, &named)
             && header != named
@@ -86,9 +92,12 @@ impl ChatRequest {
         let Some(messages) = fields.messages else {
             return Err(Refusal::bad("messages", "messages is missing"));
         };
-        let tools =
-            fields.tools.map(|tools| tool::tools(tools.0)).transpose()?.filter(|tools| !tools.is_empty());
+        let tools = fields.tools.map(|tools| tool::tools(tools.0)).transpose()?;
         let is_json = !matches!(parameters.response_format, None | Some(everturn_wire::ResponseFormat::Text));
+        let stream = fields.stream.unwrap_or(false);
+        // A remark in the text would break JSON.
+        let holds_text = text.map_or(is_json, |text| text == field::TextMode::Hold);
+        let bare = !agent.unwrap_or(conversation_id.is_some());
         let mut send = SendRequest {
             ephemeral: Some(conversation_id.is_none()),
             // An ephemeral conversation is not listed, so nobody could answer.
@@ -104,12 +113,18 @@ impl ChatRequest {
         field::set(&mut send, parameters);
         Ok(Self {
             send,
-            stream: fields.stream.unwrap_or(false),
+            stream,
             include_usage: fields.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
-            // A remark in the text would break JSON.
-            holds_text: text.map_or(is_json, |text| text == field::TextMode::Hold),
+            holds_text,
             on_disconnect,
+            bare,
+            ignored: Vec::new(),
         })
+    }
+
+    /// Whether the client receives nothing of an answer before it is complete, or before its step is.
+    pub fn is_whole(&self) -> bool {
+        !self.stream || self.holds_text
     }
 
     /// Whether the turn is stopped when the client disconnects. Default: if nobody can reconnect to it.

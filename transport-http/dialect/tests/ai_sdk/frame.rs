@@ -140,8 +140,8 @@ fn a_stream_is_numbered_chunks_between_a_start_and_an_end() {
     assert!(told.iter().all(|frame| frame["requestId"] == "a \"quoted\" id"));
     assert_eq!(told[4]["chunk"]["delta"], "one\n\ndata: [DONE]\n\ntwo");
     let reply = Reply::new("r");
-    assert_eq!(reply.no_active(), r#"{"requestId":"r","type":"no-active"}"#);
-    assert_eq!(reply.error("no \"x\""), r#"{"errorText":"no \"x\"","requestId":"r","type":"error"}"#);
+    assert_eq!(reply.no_active(), r#"{"type":"no-active","requestId":"r"}"#);
+    assert_eq!(reply.error("no \"x\""), r#"{"type":"error","requestId":"r","errorText":"no \"x\""}"#);
 }
 
 proptest! {

@@ -57,12 +57,14 @@ fn what_asks_for_nothing_and_what_nobody_knows_is_passed_over() {
     let request = with(json!({
         "n": 1, "logprobs": false, "top_logprobs": null, "logit_bias": {}, "modalities": ["text"], "functions": [],
         "service_tier": "auto", "verbosity": "medium", "repetition_penalty": 1.0, "user": "u", "store": false,
-        "metadata": { "a": "b" }, "stream_options": null, "tools": [], "stop": null, "prompt_cache_key": "k",
+        "metadata": { "a": "b" }, "stream_options": null, "stop": null, "prompt_cache_key": "k",
         "session_id": { "deep": [1, 2, { "a": null }] },
     }));
     let plain = read(&with(json!({}))).unwrap();
-    assert_eq!(read(&request).unwrap(), plain);
-    assert!(!plain.stream && !plain.holds_text && plain.send.tools.is_none());
+    let mut read = read(&request).unwrap();
+    read.ignored.clear();
+    assert_eq!(read, plain);
+    assert!(!plain.stream && !plain.holds_text && plain.send.tools.is_none() && plain.bare);
 }
 
 #[test]
@@ -76,8 +78,6 @@ fn what_is_not_there_is_refused_by_name() {
         (json!({ "modalities": ["text", "audio"] }), "modalities"),
         (json!({ "modalities": ["audio"] }), "modalities"),
         (json!({ "functions": [{ "name": "f" }] }), "functions"),
-        (json!({ "service_tier": "flex" }), "service_tier"),
-        (json!({ "top_k": 40 }), "top_k"),
         (json!({ "tools": [{ "type": "custom", "custom": { "name": "c" } }] }), "tools[0]"),
         (json!({ "tool_choice": { "type": "allowed_tools" } }), "tool_choice"),
         (json!({ "response_format": { "type": "grammar" } }), "response_format"),
@@ -88,7 +88,7 @@ fn what_is_not_there_is_refused_by_name() {
     ] {
         let why = read(&with(fields.clone())).unwrap_err();
         assert_eq!((why.status, why.param.as_deref()), (400, Some(param)), "{fields}: {why:?}");
-        assert_eq!(why.code, Some("unsupported_parameter"), "{fields}: {why:?}");
+        assert_eq!(why.code.as_deref(), Some("unsupported_parameter"), "{fields}: {why:?}");
     }
 }
 
@@ -112,7 +112,7 @@ fn what_is_wrong_is_named() {
     ] {
         let why = read(&with(fields.clone())).unwrap_err();
         assert_eq!(
-            (why.status, why.param.as_deref(), why.code),
+            (why.status, why.param.as_deref(), why.code.as_deref()),
             (400, Some(param), Some("invalid_value")),
             "{fields}: {why:?}"
         );
@@ -151,4 +151,83 @@ fn a_header_may_name_the_conversation() {
     assert_eq!(id(&plain, Some("h")), Ok(Some("h".into())));
     assert_eq!(id(&body, Some("c")), Ok(Some("c".into())));
     assert!(id(&body, Some("h")).unwrap_err().message.contains("different conversations"));
+}
+
+#[test]
+fn what_has_no_effect_is_named() {
+    let request = json!({
+        "model": "m", "user": "ada", "store": false, "logit_bias": {}, "service_tier": "flex", "top_k": 40,
+        "stream_options": { "include_usage": true, "include_obfuscation": true },
+        "messages": [
+            { "role": "user", "name": "ada", "content": [
+                { "type": "text", "text": "hi", "cache_control": { "type": "ephemeral" } },
+                { "type": "image_url", "image_url": { "url": "https://x/y.png", "detail": "low" } },
+            ] },
+            { "role": "user", "content": "so?", "audio": null },
+        ],
+        "tools": [{ "type": "function", "function": { "name": "f", "strict": true,
+            "parameters": { "type": "object", "strict": true } } }],
+        "a b,\r\n": 1,
+    });
+    let named = [
+        "a?b???",
+        "messages[].content[].cache_control",
+        "messages[].content[].image_url.detail",
+        "messages[].name",
+        "service_tier",
+        "stream_options.include_obfuscation",
+        "tools[].function.strict",
+        "top_k",
+        "user",
+    ];
+    assert_eq!(read(&request).unwrap().ignored, named);
+    let many: serde_json::Map<_, _> =
+        (0..1000).map(|at| ("x".repeat(200) + &at.to_string(), json!(1))).collect();
+    let many = read(&with(Value::Object(many))).unwrap().ignored;
+    assert!(many.len() <= 32 && many.iter().all(|name| name.len() <= 96), "{many:?}");
+}
+
+#[test]
+fn keys_parts_and_past_arguments_stay_as_they_came() {
+    let body = r#"{"model":"m","messages":[
+        {"role":"system","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+        {"role":"user","content":"hi"},
+        {"role":"assistant","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}],"tool_calls":[
+            {"id":"1","type":"function","function":{"name":"f","arguments":"{\"z\": 1.50, \"a\": 2}"}},
+            {"id":"2","type":"function","function":{"name":"f","arguments":"{\"z\":1,\"a\":2}"}}]},
+        {"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"e"},{"type":"text","text":"f"}]},
+        {"role":"tool","tool_call_id":"2","content":"g"}],
+        "tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"why":{},"answer":{}}}}}]}"#;
+    let request = ChatRequest::read(body.as_bytes(), None).unwrap();
+    let tools = serde_json::to_string(&request.send.tools).unwrap();
+    assert!(tools.contains(r#"{"type":"object","properties":{"why":{},"answer":{}}}"#), "{tools}");
+    let messages = serde_json::to_value(&request.send.messages).unwrap();
+    let texts = |at: usize, from: usize| {
+        let chunks = messages[at]["chunks"].as_array().unwrap().iter();
+        chunks.filter_map(|chunk| chunk["text"].as_str().map(str::to_owned)).skip(from).collect::<Vec<_>>()
+    };
+    assert_eq!((texts(0, 0), texts(2, 0)), (vec!["a".into(), "b".into()], vec!["c".into(), "d".into()]));
+    assert_eq!(messages[3]["chunks"][0]["content"], "e\n\nf");
+    let calls = [&messages[2]["chunks"][2], &messages[2]["chunks"][3]];
+    assert_eq!(calls[0]["echo"], json!({ "origin": "arguments", "data": r#"{"z": 1.50, "a": 2}"# }));
+    assert_eq!((calls[1].get("echo"), calls[1]["input"].to_string()), (None, r#"{"z":1,"a":2}"#.to_owned()));
+}
+
+#[test]
+fn who_has_seen_nothing_is_owed_a_whole_answer() {
+    let is_whole = |fields| read(&with(fields)).unwrap().is_whole();
+    assert!(is_whole(json!({})) && is_whole(json!({ "stream": true, "everturn": { "text": "hold" } })));
+    assert!(!is_whole(json!({ "stream": true })));
+}
+
+#[test]
+fn nothing_is_added_unless_it_is_asked_for() {
+    let bare = |fields| read(&with(fields)).unwrap().bare;
+    assert!(bare(json!({})) && bare(json!({ "everturn": { "text": "hold" } })));
+    assert!(!bare(json!({ "everturn": { "agent": true } })));
+    let named = json!({ "conversation_id": "c" });
+    assert!(!bare(json!({ "metadata": named })));
+    assert!(bare(json!({ "metadata": named, "everturn": { "agent": false } })));
+    // An empty list is an answer to which tools there are.
+    assert_eq!(read(&with(json!({ "tools": [] }))).unwrap().send.tools, Some(Vec::new()));
 }

@@ -154,8 +154,7 @@ fn failures_have_the_status_that_clients_know() {
         ("timeout", 504, "provider_timeout"),
         ("context_overflow", 400, "context_length_exceeded"),
         ("content_policy", 400, "content_policy_violation"),
-        // Not the client's key.
-        ("auth", 502, "provider_refused_key"),
+        ("auth", 401, "invalid_api_key"),
         ("not_found", 404, "model_not_found"),
         ("new_word", 502, "provider_error"),
     ] {
@@ -177,4 +176,68 @@ fn words_of_providers_become_words_that_clients_know() {
         let (_, body) = whole(&events(json!([text("a"), { "type": "done", "reason": reason }, sealed()])));
         assert_eq!(body["choices"][0]["finish_reason"], finish, "{reason}");
     }
+}
+
+#[test]
+fn a_failure_is_told_as_the_provider_told_it() {
+    let failed =
+        |error: Value| whole(&events(json!([error, { "type": "done", "reason": "error" }, sealed()])));
+    let message = r#"HTTP 401: {"error":{"message":"Incorrect API key provided","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}"#;
+    let (status, body) =
+        failed(json!({ "type": "error", "message": message, "code": "401", "category": "auth" }));
+    let told = json!({ "message": "Incorrect API key provided", "type": "invalid_request_error", "param": null, "code": "invalid_api_key" });
+    assert_eq!((status, &body["error"]), (401, &told));
+    let message = r#"HTTP 422: {"error":{"message":"bad","param":"top_p","code":7}}"#;
+    let (status, body) =
+        failed(json!({ "type": "error", "message": message, "code": "422", "category": "invalid_request" }));
+    let told = json!({ "message": "bad", "type": "invalid_request_error", "param": "top_p", "code": "7" });
+    assert_eq!((status, &body["error"]), (422, &told));
+    // Not a status, and no error object.
+    let (status, body) =
+        failed(json!({ "type": "error", "message": "no {", "code": "200", "category": "overloaded" }));
+    assert_eq!((status, &body["error"]["message"]), (503, &json!("no {")));
+}
+
+#[test]
+fn a_full_context_is_told_in_words_that_clients_look_for() {
+    for message in [
+        "HTTP 400: {\"error\":{\"message\":\"prompt is too long\",\"code\":\"x\"}}",
+        "Maximum context length is 8",
+    ] {
+        let error =
+            json!({ "type": "error", "message": message, "code": "400", "category": "context_overflow" });
+        let (status, body) = whole(&events(json!([error, { "type": "done", "reason": "error" }, sealed()])));
+        let told = body["error"]["message"].as_str().unwrap().to_lowercase();
+        assert_eq!((status, &body["error"]["code"]), (400, &json!("context_length_exceeded")));
+        assert_eq!(told.matches("maximum context length").count(), 1, "{told}");
+    }
+}
+
+#[test]
+fn a_cut_in_mid_answer_is_told_as_a_passing_failure() {
+    let error = json!({ "type": "error", "message": "connection reset", "category": "network" });
+    let written = json!([text("Onc"), error, { "type": "done", "reason": "error" }, sealed()]);
+    let stream = streamed(&events(written), true, false);
+    assert!(
+        stream.contains("service unavailable") && stream.contains("\"code\":\"service_unavailable\""),
+        "{stream}"
+    );
+    let error = json!({ "type": "error", "message": "filtered", "category": "content_policy" });
+    let written = json!([text("Onc"), error, { "type": "done", "reason": "error" }, sealed()]);
+    assert!(!streamed(&events(written), true, false).contains("unavailable"));
+}
+
+#[test]
+fn token_counts_are_those_of_the_last_call() {
+    let usage = |input: u64| json!({ "type": "usage", "stepId": "t#0", "usage": { "inputTokens": input, "outputTokens": 1 } });
+    let (_, body) = whole(&events(json!([
+        usage(7),
+        text("a"),
+        step("step-complete"),
+        usage(9),
+        text("b"),
+        done(),
+        sealed()
+    ])));
+    assert_eq!(body["usage"]["prompt_tokens"], 9);
 }

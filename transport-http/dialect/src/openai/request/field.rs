@@ -16,25 +16,19 @@ use super::{
 };
 use crate::few::Few;
 
-/// Fields of the API that this server does not support. Accepted if their value has no effect.
-const REFUSED: [&str; 19] = [
+/// Fields that would change the form of the answer, and that this server does not support. Accepted if their value has
+/// no effect.
+const REFUSED: [&str; 12] = [
     "n",
     "logprobs",
     "top_logprobs",
     "logit_bias",
     "audio",
     "modalities",
-    "prediction",
     "web_search_options",
     "functions",
     "function_call",
-    "verbosity",
-    "service_tier",
     // Used by other servers of this API.
-    "top_k",
-    "min_p",
-    "top_a",
-    "repetition_penalty",
     "best_of",
     "guided_json",
     "guided_regex",
@@ -42,7 +36,7 @@ const REFUSED: [&str; 19] = [
 
 macro_rules! fields {
     ($($name:ident: $type:ty,)*) => {
-        /// The supported fields. Others are ignored, unless they are among the refused ones.
+        /// The supported fields. Others are skipped, unless they are among the refused ones.
         #[derive(Default)]
         pub(super) struct Fields {
             $(pub(super) $name: Option<$type>,)*
@@ -146,6 +140,8 @@ pub(super) struct Options {
     pub(super) on_disconnect: Option<OnDisconnect>,
     pub(super) retry: Option<RetrySettings>,
     pub(super) approvals: Option<ApprovalMode>,
+    /// Whether the server's tools, system prompt and summaries are added.
+    pub(super) agent: Option<bool>,
 }
 
 /// When text is sent.

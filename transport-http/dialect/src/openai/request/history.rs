@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use everturn_wire::{Chunk, Message, Role, Value};
+use everturn_wire::{Chunk, Echo, Message, Role, Value};
 use serde::{
     Deserialize, Deserializer,
     de::{SeqAccess, Visitor, value::SeqAccessDeserializer},
@@ -63,9 +63,10 @@ pub(super) fn messages(spoken: Vec<Spoken>) -> Result<Vec<Message>, Refusal> {
         let place = format!("messages[{at}]");
         match message.role.as_str() {
             "system" | "developer" => {
-                let text = text(message.content, &place)?;
-                if !text.is_empty() {
-                    instructions.push(Message::new(Role::System, [Chunk::System { text, keeps_from: None }]));
+                let texts = texts(message.content, &place)?.into_iter();
+                let chunks: Vec<_> = texts.map(|text| Chunk::System { text, keeps_from: None }).collect();
+                if !chunks.is_empty() {
+                    instructions.push(Message::new(Role::System, chunks));
                 }
             }
             "user" => rest.push(Message::new(Role::User, user(message.content, &place)?)),
@@ -93,8 +94,9 @@ fn user(content: Option<Content>, place: &str) -> Result<Vec<Chunk>, Refusal> {
     let parts = match content {
         Some(Content::Parts(parts)) => parts,
         content => {
-            let text = text(content, place)?;
-            return if text.is_empty() { Err(empty(place)) } else { Ok(vec![Chunk::Text { text }]) };
+            let texts = texts(content, place)?;
+            let chunks = texts.into_iter().map(|text| Chunk::Text { text }).collect::<Vec<_>>();
+            return if chunks.is_empty() { Err(empty(place)) } else { Ok(chunks) };
         }
     };
     let mut chunks = Vec::new();
@@ -114,10 +116,7 @@ fn assistant(message: Spoken, calls: &mut Vec<(String, String)>, place: &str) ->
     if let Some(text) = message.reasoning_content.filter(|text| !text.is_empty()) {
         chunks.push(Chunk::Thinking { text, echo: None });
     }
-    let text = text(message.content, place)?;
-    if !text.is_empty() {
-        chunks.push(Chunk::Text { text });
-    }
+    chunks.extend(texts(message.content, place)?.into_iter().map(|text| Chunk::Text { text }));
     let Some(Few(called)) = message.tool_calls else { return Ok(chunks) };
     if !called.is_empty() {
         calls.clear();
@@ -129,14 +128,11 @@ fn assistant(message: Spoken, calls: &mut Vec<(String, String)>, place: &str) ->
             return Err(Refusal::unsupported(place, why));
         };
         calls.push((id.clone(), name.clone()));
-        chunks.push(Chunk::ToolCall {
-            tool_call_id: id,
-            tool_name: name,
-            // The model gets back whatever it wrote.
-            input: serde_json::from_str(&arguments).unwrap_or(Value::String(arguments)),
-            step_id: None,
-            echo: None,
-        });
+        let input = serde_json::from_str(&arguments).unwrap_or_else(|_| Value::String(arguments.clone()));
+        // Spaces and numbers would be written otherwise. The model gets back what it wrote.
+        let is_same = input.to_string() == arguments;
+        let echo = (!is_same).then(|| Echo { origin: Echo::ARGUMENTS.to_owned(), data: arguments.into() });
+        chunks.push(Chunk::ToolCall { tool_call_id: id, tool_name: name, input, step_id: None, echo });
     }
     Ok(chunks)
 }
@@ -157,7 +153,8 @@ fn result(message: Spoken, calls: &[(String, String)], place: &str) -> Result<Ch
     Ok(Chunk::ToolResult {
         tool_name: name.clone(),
         tool_call_id: id,
-        content: text(message.content, &place)?,
+        // A result is one text.
+        content: texts(message.content, &place)?.join("\n\n"),
         is_error: false,
         step_id: None,
         images: Vec::new(),
@@ -165,11 +162,13 @@ fn result(message: Spoken, calls: &[(String, String)], place: &str) -> Result<Ch
     })
 }
 
-/// Returns the text of content that must be text.
-fn text(content: Option<Content>, place: &str) -> Result<String, Refusal> {
+/// Returns the parts of content that must be text, without empty ones.
+fn texts(content: Option<Content>, place: &str) -> Result<Vec<String>, Refusal> {
     let parts = match content {
-        None => return Ok(String::new()),
-        Some(Content::Text(text)) => return Ok(text),
+        None => return Ok(Vec::new()),
+        Some(Content::Text(text)) => {
+            return Ok(Some(text).filter(|text| !text.is_empty()).into_iter().collect());
+        }
         Some(Content::Parts(parts)) => parts,
     };
     let texts =
@@ -177,7 +176,7 @@ fn text(content: Option<Content>, place: &str) -> Result<String, Refusal> {
             ("text", Some(text), _) | ("refusal", _, Some(text)) => Ok(text),
             (kind, ..) => Err(bad_part(kind, at, place)),
         });
-    texts.collect()
+    texts.filter(|text| !text.as_ref().is_ok_and(String::is_empty)).collect()
 }
 
 fn bad_part(kind: &str, at: usize, place: &str) -> Refusal {

@@ -30,11 +30,9 @@ impl Mild {
     pub(super) fn is_nothing(&self, name: &str) -> bool {
         match (name, self) {
             (_, Self::Null | Self::Empty | Self::Bool(false)) => true,
-            ("n" | "best_of" | "repetition_penalty", Self::Number(number)) => *number == 1.0,
+            ("n" | "best_of", Self::Number(number)) => *number == 1.0,
             (_, Self::Number(number)) => *number == 0.0,
             ("modalities", Self::OneWord(word)) => word == "text",
-            ("service_tier", Self::Word(word)) => ["auto", "default"].contains(&word.as_str()),
-            ("verbosity", Self::Word(word)) => word == "medium",
             ("function_call", Self::Word(word)) => ["auto", "none"].contains(&word.as_str()),
             _ => false,
         }
