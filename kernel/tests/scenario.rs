@@ -9,6 +9,7 @@ mod echo;
 mod fault;
 mod hold;
 mod last_step;
+mod opaque;
 mod reply;
 mod report;
 mod retry;

@@ -3,10 +3,12 @@
 //! The kernel decides about such a call as about any other. A call's answer is a tape ([`tape`]): its task writes it, and
 //! any number of listeners read it from the start. Nothing here reads a request or an answer.
 
+mod at_once;
 mod call;
 mod calls;
 mod choice;
 mod host;
+mod kept;
 mod key;
 mod run;
 mod tape;
@@ -15,10 +17,9 @@ mod within;
 
 use std::{ops::Range, time::Duration};
 
-use everturn_wire::Failure;
+use everturn_wire::{Failure, OnQuota};
 
 use crate::upstream::{Dialect, Outgoing};
-pub use call::{CallPhase, CallState};
 pub(crate) use calls::Calls;
 pub use tape::{Listener, Said};
 
@@ -40,8 +41,9 @@ pub struct RelayCall {
     pub request: Outgoing,
     /// How long it may take until its content begins; at most the configured time.
     pub budget: Option<Duration>,
-    /// Whether a limit that lasts for hours or days ends it at once; `None` = as configured.
-    pub fails_on_quota: Option<bool>,
+    /// What happens at a limit that lasts for hours or days: `Fail` ends the call at once, `Park` waits however long the
+    /// limit lasts; `None` = as configured.
+    pub quota: Option<OnQuota>,
 }
 
 /// The model that a request names, and where.

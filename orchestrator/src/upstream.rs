@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use everturn_kernel::StreamEvent;
+use everturn_wire::OnQuota;
 use futures_core::stream::BoxStream;
 use http::{HeaderMap, Method, StatusCode};
 
@@ -84,8 +85,8 @@ pub struct RelayProvider {
     pub budget: Option<Duration>,
     /// Whether answers are held until they are complete.
     pub whole: bool,
-    /// Whether a limit that lasts for hours or days ends a call at once.
-    pub fails_on_quota: bool,
+    /// What happens at a limit that lasts for hours or days, as in [`RelayCall::quota`](crate::RelayCall).
+    pub quota: Option<OnQuota>,
 }
 
 impl RelayProvider {
@@ -93,14 +94,6 @@ impl RelayProvider {
     pub fn new(name: impl Into<String>, dialect: Dialect, upstream: Arc<dyn Upstream>) -> Self {
         let name = name.into();
         let credentials = vec![(name.clone(), upstream)];
-        Self {
-            name,
-            dialect,
-            credentials,
-            models: Vec::new(),
-            budget: None,
-            whole: false,
-            fails_on_quota: false,
-        }
+        Self { name, dialect, credentials, models: Vec::new(), budget: None, whole: false, quota: None }
     }
 }

@@ -187,6 +187,13 @@ impl Endpoint {
         body: Bytes,
     ) -> Request {
         let base = self.base[..Position::AfterPath].trim_end_matches('/');
+        // A version that the base URL ends with is not repeated.
+        let version = base.rsplit('/').next().unwrap_or_default();
+        let is_version = version.starts_with('v') && version[1..].starts_with(|c: char| c.is_ascii_digit());
+        let path = match path.split_once('/') {
+            Some((first, rest)) if is_version && first == version => rest,
+            _ => path,
+        };
         let mut fields = [self.base.query(), query].into_iter().flatten().filter(|query| !query.is_empty());
         let mut uri = format!("{base}/{path}");
         for (separator, query) in ['?', '&'].into_iter().zip(&mut fields) {

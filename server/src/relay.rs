@@ -11,12 +11,13 @@ use crate::config::{Api, Provider};
 
 /// Returns a provider as an endpoint that calls are passed through to, with all its credentials.
 pub(crate) fn provider(provider: &Provider, http: &HttpClient) -> Result<RelayProvider> {
-    let Provider { name, api, credentials, models, .. } = provider;
-    let mut relay = RelayProvider::new(name, dialect(api), upstream(http, api)?);
+    let Provider { name, api, credentials, passing, .. } = provider;
+    let is_of_caller = passing.is_of_caller;
+    let mut relay = RelayProvider::new(name, dialect(api), upstream(http, api, is_of_caller)?);
     for (name, api) in credentials {
-        relay.credentials.push((name.clone(), upstream(http, api)?));
+        relay.credentials.push((name.clone(), upstream(http, api, is_of_caller)?));
     }
-    relay.models.clone_from(models);
+    (relay.budget, relay.whole, relay.quota) = (passing.budget, passing.whole, passing.quota);
     Ok(relay)
 }
 
@@ -29,17 +30,21 @@ fn dialect(api: &Api) -> Dialect {
     }
 }
 
-fn upstream(http: &HttpClient, api: &Api) -> Result<Arc<dyn Upstream>> {
+fn upstream(http: &HttpClient, api: &Api, is_of_caller: bool) -> Result<Arc<dyn Upstream>> {
     let (endpoint, key): (&EndpointConfig, _) = match api {
         Api::OpenAiChat(chat) => (&chat.endpoint, KeyHeader::Bearer),
         Api::OpenAiResponses(responses) => (&responses.endpoint, KeyHeader::Bearer),
         Api::Anthropic(messages) => (&messages.endpoint, KeyHeader::XApiKey),
         Api::Gemini(gemini) => (&gemini.endpoint, KeyHeader::XGoogApiKey),
     };
-    Ok(Arc::new(Endpoint(Relay::new(http.clone(), endpoint, key, false)?)))
+    let relay = Relay::new(http.clone(), endpoint, key, is_of_caller)?;
+    Ok(Arc::new(Endpoint { relay, is_of_caller }))
 }
 
-struct Endpoint(Relay);
+struct Endpoint {
+    relay: Relay,
+    is_of_caller: bool,
+}
 
 impl Upstream for Endpoint {
     fn send(&self, request: Outgoing) -> BoxStream<'static, Passed> {
@@ -52,12 +57,16 @@ impl Upstream for Endpoint {
             _ => AnswerForm::Opaque,
         };
         let request = RelayRequest { method, path, query, headers, body, form, streams, whole };
-        let passed = self.0.send(request).map(|event| match event {
+        let passed = self.relay.send(request).map(|event| match event {
             RelayEvent::Head(status, headers) => Passed::Head(status, headers),
             RelayEvent::Piece(piece) => Passed::Piece(piece),
             RelayEvent::Cut => Passed::Cut,
             RelayEvent::Fact(fact) => Passed::Fact(fact),
         });
         passed.boxed()
+    }
+
+    fn is_of_caller(&self) -> bool {
+        self.is_of_caller
     }
 }

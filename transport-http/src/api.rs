@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     CallLimits, Metrics, ag_ui, ai_sdk,
-    call::{chat, control, document, export, query, retry_settings},
+    call::{chat, control, document, export, passed, query, retry_settings},
     openai, pass,
     refusal::Refusal,
     response_headers,
@@ -78,6 +78,9 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
         .route("/conversations/{id}/approvals/tools/{tool}", delete(control::revoke_tool))
         .route("/conversations/{id}/queue", post(control::enqueue))
         .route("/conversations/{id}/queue/{messageId}", delete(control::cancel_queued))
+        .route("/calls", get(passed::list))
+        .route("/calls/{id}/retry-now", post(passed::retry_now))
+        .route("/calls/{id}/give-up", post(passed::give_up))
         .route("/models", get(query::models))
         .route("/targets", get(query::targets))
         .route("/cluster", get(query::cluster))

@@ -109,11 +109,12 @@ async fn is_owner(State(rules): State<Arc<Rules>>, request: Request, next: Next)
     }
 }
 
-async fn knows_token(State(rules): State<Arc<Rules>>, request: Request, next: Next) -> Response {
+async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next: Next) -> Response {
     if request.uri().path() != HEALTH && !rules.has_token(&request) {
         let why = "this server asks for its token: send it as `Authorization: Bearer <token>`, or for a WebSocket as the \
                    subprotocols `everturn, bearer.<base64url of the token>`";
         return Refusal::new(StatusCode::UNAUTHORIZED, why).at(request.uri().path());
     }
+    rules.hide_token(&mut request);
     next.run(request).await
 }

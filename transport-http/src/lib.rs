@@ -37,3 +37,4 @@ pub use connection::{Certificate, CertificateError, ConnectionLimits, serve, ser
 pub use guard::{Access, AccessError, Guard};
 pub use limits::CallLimits;
 pub use metrics::{Metrics, MetricsError};
+pub use pass::read_span;

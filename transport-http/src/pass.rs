@@ -1,6 +1,9 @@
 //! Calls that are passed through: a vendor's own paths, requests and answers unchanged.
 
 mod answer;
+mod asked;
+mod budget;
+mod door;
 mod error;
 mod frames;
 mod held;
@@ -9,104 +12,87 @@ mod read;
 
 use axum::{
     Router,
-    extract::{Request, State},
-    http::{HeaderMap, HeaderName, header::USER_AGENT},
+    extract::{Path, Request, State},
     response::Response,
-    routing::post,
+    routing::{any, post},
 };
-use everturn_orchestrator::{Dialect, Outgoing, RelayCall};
+use everturn_orchestrator::Dialect;
 
 use crate::{api::Api, body};
-use answer::Client;
 pub(crate) use answer::PassedThrough;
+use asked::Asked;
+pub use budget::read as read_span;
+use door::Door;
 pub(crate) use error::refused;
-use read::Asked;
-
-/// Headers that say which session of which program a request belongs to, or which request it repeats.
-const SESSIONS: [&str; 5] =
-    ["x-claude-code-session-id", "x-claude-code-agent-id", "session-id", "session_id", "idempotency-key"];
-
-/// Maximum length of a program's name, in characters.
-const PROGRAM: usize = 64;
-
-/// A door: which requests pass through it.
-#[derive(Clone, Copy, Debug)]
-struct Door {
-    /// How its answers are read.
-    dialect: Dialect,
-    /// What a provider must speak, in order of preference.
-    speaks: &'static [Dialect],
-}
-
-const MESSAGES: Door = Door { dialect: Dialect::Messages, speaks: &[Dialect::Messages] };
 
 pub(crate) fn routes() -> Router<Api> {
-    Router::new().route("/v1/messages", post(messages))
+    Router::new()
+        .route("/v1/messages", post(messages))
+        .route("/v1/messages/{*rest}", any(messages))
+        .route("/v1/responses", post(responses))
+        .route("/v1/responses/{*rest}", any(responses))
+        .route("/v1/completions", post(openai))
+        .route("/v1/embeddings", post(openai))
+        .route("/v1beta/{*rest}", any(gemini))
+        .route("/p/{provider}/{*rest}", any(of_provider))
 }
 
-/// Whether this path belongs to the Messages API.
-pub(crate) fn is_messages(path: &str) -> bool {
-    path == "/v1/messages" || path.starts_with("/v1/messages/")
-}
-
-/// `POST /v1/messages`
-async fn messages(State(api): State<Api>, request: Request) -> Response {
-    pass(&api, MESSAGES, "/v1/", request).await
-}
-
-/// Passes a request through. Its path goes to the provider without `prefix`.
-async fn pass(api: &Api, door: Door, prefix: &str, request: Request) -> Response {
-    let (head, body) = request.into_parts();
-    let place = match api.stream_place() {
-        Ok(place) => place,
-        Err(why) => return error::refused(door.dialect, why),
-    };
-    // The reservation ends when the body has been read; from then on it counts as that of a call.
-    let (bytes, room) = match body::whole(body, api).await {
-        Ok(read) => read,
-        Err(why) => return error::refused(door.dialect, why),
-    };
-    drop(room);
-    let path = head.uri.path();
-    let path = path.strip_prefix(prefix).unwrap_or(path).to_owned();
-    let Asked { model, streams } = read::body(&bytes);
-    let named = model.as_ref().map(|model| model.name.clone()).unwrap_or_default();
-    let call = RelayCall {
-        dialects: door.speaks.to_vec(),
-        provider: None,
-        model,
-        session: session(&head.headers),
-        program: program(&head.headers),
-        request: Outgoing {
-            method: head.method,
-            path,
-            query: head.uri.query().map(str::to_owned),
-            headers: head.headers,
-            body: bytes,
-            dialect: Some(door.dialect),
-            streams,
-            whole: false,
-        },
-        budget: None,
-        fails_on_quota: None,
-    };
-    let client = Client { dialect: door.dialect, model: named, streams };
-    match api.orchestrator.pass_through(call) {
-        Ok(listener) => answer::answer(client, listener, place, api.limits.hold).await,
-        Err(why) => error::not_passed(door.dialect, &why),
+/// Returns the dialect of the vendor that this path belongs to, unless it is OpenAI's.
+pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {
+    match path {
+        _ if path == "/v1/messages" || path.starts_with("/v1/messages/") => Some(Dialect::Messages),
+        _ if path.starts_with("/v1beta/") => Some(Dialect::Gemini),
+        _ => None,
     }
 }
 
-fn session(headers: &HeaderMap) -> Option<String> {
-    let named = SESSIONS.iter().filter_map(|name| headers.get(*name)?.to_str().ok());
-    let named: Vec<&str> = named.collect();
-    (!named.is_empty()).then(|| named.join(" "))
+async fn messages(State(api): State<Api>, request: Request) -> Response {
+    pass(&api, Door::MESSAGES, request).await
 }
 
-/// Returns the first product of the user agent.
-fn program(headers: &HeaderMap) -> Option<String> {
-    const APP: HeaderName = HeaderName::from_static("x-app");
-    let agent = headers.get(USER_AGENT).or_else(|| headers.get(APP))?.to_str().ok()?;
-    let first = agent.split(' ').next().unwrap_or_default();
-    (!first.is_empty()).then(|| first.chars().take(PROGRAM).collect())
+async fn responses(State(api): State<Api>, request: Request) -> Response {
+    pass(&api, Door::RESPONSES, request).await
+}
+
+async fn openai(State(api): State<Api>, request: Request) -> Response {
+    pass(&api, Door::OPENAI, request).await
+}
+
+async fn gemini(State(api): State<Api>, request: Request) -> Response {
+    pass(&api, Door::GEMINI, request).await
+}
+
+/// Any path of one provider.
+async fn of_provider(
+    State(api): State<Api>,
+    Path((provider, _)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    let door = Door::of_provider(provider, request.uri().path());
+    pass(&api, door, request).await
+}
+
+/// Passes a request through.
+async fn pass(api: &Api, door: Door, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    // The reservation ends when the body has been read; from then on it counts as that of a call.
+    match body::whole(body, api).await {
+        Ok((bytes, room)) => {
+            drop(room);
+            send(api, &door, Asked { head, bytes }).await
+        }
+        Err(why) => error::refused(door.dialect, why),
+    }
+}
+
+async fn send(api: &Api, door: &Door, asked: Asked) -> Response {
+    let sent = async {
+        let (call, client) = asked.into_call(door)?;
+        let place = api.stream_place()?;
+        Ok(match api.orchestrator.pass_through(call) {
+            Ok(listener) => answer::answer(client, listener, place, api.limits.hold).await,
+            Err(why) => error::not_passed(door.dialect, &why),
+        })
+    };
+    sent.await.unwrap_or_else(|why| error::refused(door.dialect, why))
 }

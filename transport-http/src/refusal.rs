@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE},
     response::{IntoResponse, Response},
 };
-use everturn_orchestrator::{Dialect, Error, Fault};
+use everturn_orchestrator::{Error, Fault};
 use everturn_wire::ErrorBody;
 
 use crate::{ag_ui, ai_sdk, chat_client, openai, pass};
@@ -74,8 +74,8 @@ impl Refusal {
 
     /// Returns the response in the format expected at this path.
     pub(crate) fn at(self, path: &str) -> Response {
-        if pass::is_messages(path) {
-            pass::refused(Dialect::Messages, self)
+        if let Some(dialect) = pass::dialect_of(path) {
+            pass::refused(dialect, self)
         } else if openai::is_path(path) {
             openai::refused(self)
         } else if ai_sdk::is_path(path) || ag_ui::is_path(path) {

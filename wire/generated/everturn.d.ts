@@ -211,6 +211,55 @@ export interface AutoToolChoice {
   type: "auto";
 }
 
+/** A call that is passed through. Never has its content, nor a credential. */
+export interface CallInfo {
+  /** Its id. */
+  id: string;
+  /** The model, as the caller named it. */
+  model: string;
+  /** The target that is being asked, or will be asked next. */
+  target: string;
+  /** What it is doing. */
+  phase: CallPhase;
+  /** When it began, in epoch milliseconds. */
+  startedAt: number;
+  /** Number of retries so far. */
+  retries: number;
+  /** Sum of the waits so far, in milliseconds. */
+  waitedMs: number;
+  /** Number of clients that wait for the answer, or receive it. */
+  listeners: number;
+  /** The failure that it waits for, for people; absent if it does not wait. */
+  because?: string;
+  /** The failure's category; absent if it does not wait. */
+  category?: Category;
+  /** When its wait ends, in epoch milliseconds; absent if it does not wait. */
+  nextAt?: number;
+  /** The caller's program; absent if it does not say. */
+  program?: string;
+  /** The caller's name of its session; absent if it does not say. */
+  session?: string;
+}
+
+/** Response of `POST /calls/:id/retry-now` and `POST /calls/:id/give-up`. */
+export interface CallOrdered {
+  /** The call. */
+  callId: string;
+}
+
+/** What a call is doing. */
+export type CallPhase =
+  /** A provider is being asked, and has said nothing yet. */
+  | "asking"
+  /** It waits before the next attempt. */
+  | "waiting"
+  /** The answer is being passed on. */
+  | "answering"
+  /** It is over; its answer waits for a repeated request. */
+  | "kept"
+  /** A value from a newer server. */
+  | (string & {});
+
 /** A tool call that was handed to the caller. */
 export interface CallerCall {
   /** The id of the call. Its result must have the same id. */
@@ -229,6 +278,12 @@ export interface CallerTool {
   description?: string;
   /** JSON Schema of its arguments; none if absent. */
   inputSchema?: unknown;
+}
+
+/** Response of `GET /calls`. */
+export interface Calls {
+  /** The calls in progress, and those whose answer nobody has taken yet; the oldest first. */
+  calls: Array<CallInfo>;
 }
 
 /** The category of a failure. */

@@ -1,6 +1,7 @@
 //! Request and response bodies of the HTTP API.
 
 mod attempt;
+mod call;
 mod retry;
 mod send;
 mod tool;
@@ -14,6 +15,7 @@ use crate::{
     FinalReport, QueuedMessage, RetryState, Role, StoredChunk, TurnId, Usage,
 };
 pub use attempt::{Attempts, FailedAttempt};
+pub use call::{CallInfo, CallOrdered, CallPhase, Calls};
 pub use retry::{RetryNowRequest, RetryRequest};
 pub use send::SendRequest;
 pub use tool::{ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools};

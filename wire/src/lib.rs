@@ -45,11 +45,11 @@ pub use event::{
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};
 pub use http::{
-    Attempts, ClusterNode, ClusterState, ConversationList, ConversationState, ConversationSummary, ErrorBody,
-    FailedAttempt, FoundPassage, Health, HistoryWindow, ModelInfo, Models, QueueCancelled, QueueRequest,
-    Queued, RenameRequest, Renamed, Retried, RetryControl, RetryNowRequest, RetryRequest, SendRequest,
-    Stopped, TargetState, Targets, ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus,
-    Tools, TurnMetrics, TurnMetricsList,
+    Attempts, CallInfo, CallOrdered, CallPhase, Calls, ClusterNode, ClusterState, ConversationList,
+    ConversationState, ConversationSummary, ErrorBody, FailedAttempt, FoundPassage, Health, HistoryWindow,
+    ModelInfo, Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl,
+    RetryNowRequest, RetryRequest, SendRequest, Stopped, TargetState, Targets, ToolAnnotations, ToolInfo,
+    ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};

@@ -10,9 +10,9 @@ use schemars::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, Chunk, ClusterState, Command,
-    ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow, Message,
-    Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl,
+    AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, CallOrdered, Calls, Chunk, ClusterState,
+    Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow,
+    Message, Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl,
     RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked, SendRequest, ServerMessage,
     Stopped, Targets, Tools, TurnMetricsList,
 };
@@ -42,7 +42,7 @@ const UNIONS: [(&str, &str, bool); 7] = [
 ];
 
 /// Enums that clients read. A newer server may send other values.
-const OPEN_WORDS: [&str; 21] = [
+const OPEN_WORDS: [&str; 22] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
@@ -56,6 +56,7 @@ const OPEN_WORDS: [&str; 21] = [
     "OutputStream",
     "RetryOutcome",
     "RetryPhase",
+    "CallPhase",
     "RetryPreset",
     "Role",
     "RouteRevert",
@@ -119,6 +120,8 @@ fn definitions() -> Map<String, Value> {
         Models,
         Targets,
         ClusterState,
+        Calls,
+        CallOrdered,
         Health,
         ErrorBody,
     )>(&mut generator);

@@ -1,7 +1,8 @@
 //! Calls that are passed through.
 
 use super::Orchestrator;
-use crate::{CallState, Listener, RelayCall, RelayError};
+use crate::{Listener, RelayCall, RelayError};
+use everturn_wire::CallInfo;
 
 impl Orchestrator {
     /// Passes a call through: a turn of one step whose content is opaque, with the same schedule, limits and budget as
@@ -15,7 +16,7 @@ impl Orchestrator {
     }
 
     /// Returns the calls in progress, and those whose answer nobody has taken yet; the oldest first.
-    pub fn calls(&self) -> Vec<CallState> {
+    pub fn calls(&self) -> Vec<CallInfo> {
         self.calls.list()
     }
 

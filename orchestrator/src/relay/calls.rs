@@ -6,17 +6,18 @@ use std::{
     time::Duration,
 };
 
-use everturn_wire::ConversationId;
+use everturn_wire::{CallInfo, CallPhase, ConversationId};
 use tokio::sync::mpsc;
 
 use super::{
-    CallPhase, CallState, Listener, RelayCall, RelayError,
+    Listener, RelayCall, RelayError,
     call::{Call, ORDERS, Order},
     choice::{self, Chosen, Names},
+    kept::Kept,
     key::CallKey,
     run::{self, Task},
 };
-use crate::{new_id, session::Ports, shutdown::Stage};
+use crate::{clock::Clock, new_id, session::Ports, shutdown::Stage};
 
 /// How long a call goes on while nobody listens, and how long an answer is kept that nobody took.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -27,10 +28,14 @@ const MOST_KEPT: usize = 64 << 20;
 /// Maximum size of the bodies of all calls, in bytes.
 const MOST_BODIES: usize = 256 << 20;
 
+/// Maximum number of calls, those included whose answer is kept.
+const MOST_CALLS: usize = 16_384;
+
 /// All calls of the process.
 #[derive(Default)]
 pub(crate) struct Calls {
     names: Names,
+    kept: Arc<Kept>,
     book: Mutex<Book>,
 }
 
@@ -64,25 +69,30 @@ impl Calls {
         let (orders, inbox) = mpsc::channel(ORDERS);
         let id = new_id::call();
         let Chosen { legs, model, .. } = &chosen;
-        let state = CallState {
+        let state = CallInfo {
             id: id.to_string(),
             program: asked.program.clone(),
             session: asked.session.clone(),
             model: model.clone(),
             target: legs.first().map(|leg| leg.target.name.clone()).unwrap_or_default(),
             phase: CallPhase::Asking,
-            started_at: now,
+            started_at: now.0,
             next_at: None,
             retries: 0,
             waited_ms: 0,
             because: None,
             category: None,
-            is_listened_to: true,
+            listeners: 1,
         };
         let call = Arc::new(Call::new(id.clone(), key, orders, state));
         let size = asked.request.body.len();
         {
             let mut book = self.lock();
+            if book.by_id.len() >= MOST_CALLS {
+                return Err(RelayError::NoRoom(format!(
+                    "{MOST_CALLS} calls wait or run already: try again later"
+                )));
+            }
             if book.bodies + size > MOST_BODIES && book.bodies > 0 {
                 return Err(RelayError::NoRoom(
                     "the bodies of waiting calls take all the memory that they may: try again later"
@@ -94,12 +104,17 @@ impl Calls {
             book.by_id.insert(id, call.clone());
         }
         let listener = self.listener(ports, &call);
-        let task = Task { ports: ports.clone(), call: call.clone(), asked, chosen, inbox };
-        let (calls, present) = (self.clone(), ports.shutdown.present());
+        let task =
+            Task { ports: ports.clone(), call: call.clone(), asked, chosen, inbox, kept: self.kept.clone() };
+        let (calls, present) = (Arc::downgrade(self), ports.shutdown.present());
+        let clock = ports.clock.clone();
         tokio::spawn(async move {
             let is_answered = run::run(task).await;
-            calls.ended(&call, size, is_answered);
+            let waits = calls.upgrade().is_some_and(|calls| calls.ended(&call, size, is_answered));
             drop(present);
+            if waits {
+                tokio::spawn(forget(calls, Arc::downgrade(&call), clock));
+            }
         });
         listener.ok_or(RelayError::ShuttingDown)
     }
@@ -117,16 +132,17 @@ impl Calls {
         call.tape.listen(&call.id, move || leave(&calls, &ports, &left))
     }
 
-    /// Called when a call's task has ended.
-    fn ended(&self, call: &Arc<Call>, size: usize, is_answered: bool) {
+    /// Called when a call has ended. Returns whether its answer waits for somebody.
+    fn ended(&self, call: &Arc<Call>, size: usize, is_answered: bool) -> bool {
         let mut book = self.lock();
         book.bodies -= size;
         // A refusal is not kept: whoever repeats the request wants to ask again.
         if !is_answered || call.tape.is_delivered() {
             book.remove(call);
-        } else {
-            book.trim(call);
+            return false;
         }
+        book.trim(call);
+        !call.tape.is_listened_to()
     }
 
     fn lock(&self) -> MutexGuard<'_, Book> {
@@ -134,8 +150,8 @@ impl Calls {
     }
 
     /// Returns all calls, the oldest first.
-    pub(crate) fn list(&self) -> Vec<CallState> {
-        let mut all: Vec<CallState> = self.lock().by_id.values().map(|call| call.state()).collect();
+    pub(crate) fn list(&self) -> Vec<CallInfo> {
+        let mut all: Vec<CallInfo> = self.lock().by_id.values().map(|call| call.state()).collect();
         all.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
         all
     }
@@ -199,6 +215,16 @@ impl Book {
     }
 }
 
+/// Forgets an answer that nobody took in time. Most are taken at once.
+async fn forget(calls: Weak<Calls>, call: Weak<Call>, clock: Arc<dyn Clock>) {
+    clock.sleep(PATIENCE).await;
+    if let (Some(calls), Some(call)) = (calls.upgrade(), call.upgrade())
+        && !call.tape.is_listened_to()
+    {
+        calls.lock().remove(&call);
+    }
+}
+
 /// Called when a listener leaves.
 fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
     let (Some(calls), Some(ports), Some(call)) = (calls.upgrade(), ports.upgrade(), call.upgrade()) else {
@@ -218,14 +244,16 @@ fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
     }
     // No runtime: the process is ending.
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let (is_over, clock) = (tape.is_over(), ports.clock.clone());
     let (calls, call) = (Arc::downgrade(&calls), Arc::downgrade(&call));
+    if is_over {
+        runtime.spawn(forget(calls, call, clock));
+        return;
+    }
     runtime.spawn(async move {
-        ports.clock.sleep(PATIENCE).await;
-        let (Some(calls), Some(call)) = (calls.upgrade(), call.upgrade()) else { return };
-        if call.tape.is_listened_to() {
-        } else if call.tape.is_over() {
-            calls.lock().remove(&call);
-        } else {
+        clock.sleep(PATIENCE).await;
+        let Some(call) = call.upgrade() else { return };
+        if !call.tape.is_listened_to() && !call.tape.is_over() {
             call.order(Order::Leave);
         }
     });

@@ -9,7 +9,7 @@ use std::{
 use everturn_kernel::{Budget, Millis, Schedule, Settings, Target};
 use everturn_wire::{OnQuota, RetrySettings};
 
-use super::{RelayCall, RelayError, key};
+use super::{RelayCall, RelayError, at_once::AtOnce, key};
 use crate::{
     model::{Choice, Models},
     retry_settings::Set,
@@ -57,6 +57,8 @@ pub(super) struct Chosen {
     pub(super) schedule: Arc<dyn Schedule + Send + Sync>,
     pub(super) settings: Settings,
     pub(super) whole: bool,
+    /// Whether it does not wait for limits that last long.
+    pub(super) fails_on_quota: bool,
     /// The model as the caller named it, for people.
     pub(super) model: String,
 }
@@ -114,13 +116,14 @@ pub(super) fn choose(
             }
         }
     }
-    let quota = call.fails_on_quota.unwrap_or(provider.fails_on_quota);
-    let own = quota.then(|| RetrySettings { quota: Some(OnQuota::Fail), ..RetrySettings::default() });
+    let quota = call.quota.or(provider.quota);
+    let own = quota.map(|quota| RetrySettings { quota: Some(quota), ..RetrySettings::default() });
     let global = ports.retry.global.get();
     let set = Set { message: own.as_ref(), conversation: None, global: global.as_deref() };
     let base = choice.as_ref().map_or_else(|| ports.plain_base(), |choice| ports.base(choice));
     let begun = ports.retry.begin(&base, set);
     let schedule = if legs.len() > 1 { on_route(begun.schedule) } else { begun.schedule };
+    let schedule = if quota == Some(OnQuota::Fail) { Arc::new(AtOnce(schedule)) } else { schedule };
     let targets =
         if legs.len() > 1 { legs.iter().map(|leg| leg.target.clone()).collect() } else { Vec::new() };
     let settings = Settings {
@@ -133,7 +136,8 @@ pub(super) fn choose(
     };
     let whole = call.request.whole || provider.whole;
     let model = asked.unwrap_or_default().chars().take(SHOWN).collect();
-    Ok(Chosen { legs, schedule, settings, whole, model })
+    let fails_on_quota = quota == Some(OnQuota::Fail);
+    Ok(Chosen { legs, schedule, settings, whole, fails_on_quota, model })
 }
 
 type Found<'a> = (&'a RelayProvider, Option<Choice>, Vec<Leg>);
@@ -194,7 +198,9 @@ fn unlisted<'a>(
         let provider = speaking(providers, call).find(|known| known.name == provider)?;
         Some((provider, Some(name.to_owned())))
     });
-    let default = || speaking(providers, call).next().map(|provider| (provider, None));
+    let lists = |provider: &&RelayProvider| provider.models.iter().any(|model| Some(model.as_str()) == asked);
+    let listing = || speaking(providers, call).find(lists);
+    let default = || listing().or_else(|| speaking(providers, call).next()).map(|provider| (provider, None));
     let (provider, renamed) = named.or_else(default).ok_or_else(|| {
         RelayError::NoTarget(match &call.provider {
             Some(name) => format!("no provider is named {}", name.chars().take(SHOWN).collect::<String>()),

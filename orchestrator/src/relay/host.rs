@@ -13,15 +13,17 @@ use bytes::Bytes;
 use everturn_kernel::{
     Effect, Effects, Hold, Host, Input, Millis, Op, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
-use everturn_wire::{Category, EventBody, Failure};
+use everturn_wire::{CallPhase, Category, EventBody, Failure};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, future, stream};
 use tokio::sync::mpsc;
 
 use super::{
-    AskedModel, CallPhase, ModelPlace, RelayCall,
+    AskedModel, ModelPlace, RelayCall,
+    at_once::LONG_MS,
     call::{Call, Order},
     choice::{Chosen, Leg},
+    kept::Kept,
     tee::Tee,
     within::Within,
 };
@@ -38,6 +40,9 @@ pub(super) struct CallHost {
     pub(super) inbox: mpsc::Receiver<Order>,
     /// Whether to leave the turn as it is.
     pub(super) is_leaving: bool,
+    pub(super) kept: Arc<Kept>,
+    /// Whether the wait of this call is kept for the next process.
+    pub(super) is_kept: bool,
 }
 
 impl CallHost {
@@ -61,10 +66,10 @@ impl CallHost {
         telemetry::provider_called(&name);
         let pass = self.pass(turn, &leg);
         let tape = self.call.tape.clone();
-        let facts = Tee { events: leg.upstream.send(self.outgoing(&leg)), tape };
+        let facts = Tee { events: leg.upstream.send(self.outgoing(&leg)), tape: tape.clone() };
         let clock = self.ports.clock.clone();
         let facts = match turn.settings().budget.deadline {
-            Some(deadline) => Within::new(facts, clock.clone(), deadline).boxed(),
+            Some(deadline) => Within::new(facts, tape, clock.clone(), deadline).boxed(),
             None => facts.boxed(),
         };
         match turn.target() {
@@ -100,6 +105,9 @@ impl CallHost {
         }
         let now = self.ports.clock.now();
         let hold = self.ports.gates.enter(target, &self.call.id, turn.id(), now)?;
+        if self.chosen.fails_on_quota && hold.wait_ms >= LONG_MS {
+            return None;
+        }
         // A call that cannot afford the wait is made, and gets the provider's own error.
         (!hold.in_budget || turn.affords(now, hold.wait_ms)).then_some(hold)
     }
@@ -153,6 +161,18 @@ impl CallHost {
         request
     }
 
+    /// Keeps a wait for the next process, before it begins; forgets it once the call is over. A call that never waits
+    /// writes nothing.
+    async fn keep(&mut self, turn: &Turn) {
+        let kept = match turn.want() {
+            Want::Wake(_, until) => Some((until, turn.snapshot())),
+            Want::Nothing if self.is_kept => None,
+            _ => return,
+        };
+        self.is_kept = kept.is_some();
+        self.kept.keep(self.ports.state.as_ref(), &self.call.key, kept, self.now()).await;
+    }
+
     /// Updates what people see.
     fn show(&self, turn: &Turn) {
         let retry = turn.retry();
@@ -161,7 +181,7 @@ impl CallHost {
         state.retries = turn.retries();
         state.waited_ms = turn.waited_ms();
         (state.phase, state.next_at) = match turn.want() {
-            Want::Wake(_, at) => (CallPhase::Waiting, Some(at)),
+            Want::Wake(_, at) => (CallPhase::Waiting, Some(at.0)),
             _ => (CallPhase::Asking, None),
         };
         state.because = retry.as_ref().and_then(|retry| retry.message.clone());
@@ -210,6 +230,7 @@ impl Host for CallHost {
         if matches!(turn.want(), Want::Wake(..)) {
             self.call.tape.withdraw_beyond(MOST_REFUSAL);
         }
+        self.keep(turn).await;
         self.show(turn);
         self.share_limit(turn, self.now());
         Ok(())

@@ -35,6 +35,33 @@ impl CallKey {
         part(&request.body);
         Self(hash.finalize().into())
     }
+
+    /// Returns its name in the store: 64 hexadecimal digits.
+    pub(super) fn name(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Reads a name.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        let mut key = [0; 32];
+        if name.len() != 2 * key.len() || !name.is_ascii() {
+            return None;
+        }
+        for (at, byte) in key.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&name[2 * at..2 * at + 2], 16).ok()?;
+        }
+        Some(Self(key))
+    }
+
+    /// Returns which of so many parts it belongs to.
+    pub(super) fn shard(&self, parts: u8) -> u8 {
+        self.0[0] % parts
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
 }
 
 /// Returns a short hash of the caller's credential, by which limits of one are not taken for another's.

@@ -2,7 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use everturn_kernel::{Effects, Ended, Turn, run_turn};
+use everturn_kernel::{Effects, Ended, Input, Turn, run_turn};
 use everturn_wire::{Category, DoneReason, Failure};
 use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
@@ -12,8 +12,9 @@ use super::{
     call::{Call, Order},
     choice::Chosen,
     host::CallHost,
+    kept::Kept,
 };
-use crate::{new_id, panic::panic_text, schedule::TimedRetry, session::Ports};
+use crate::{new_id, panic::panic_text, schedule::TimedRetry, session::Ports, telemetry::GaugeGuard};
 
 /// What a call's task needs.
 pub(super) struct Task {
@@ -22,21 +23,45 @@ pub(super) struct Task {
     pub(super) asked: RelayCall,
     pub(super) chosen: Chosen,
     pub(super) inbox: mpsc::Receiver<Order>,
+    pub(super) kept: Arc<Kept>,
 }
 
 /// Runs a call. Returns whether it was answered.
 pub(super) async fn run(task: Task) -> bool {
-    let Task { ports, call, asked, chosen, inbox } = task;
+    let Task { ports, call, asked, chosen, inbox, kept } = task;
+    let _active = GaugeGuard::active_turn();
     let retry = TimedRetry {
         schedule: ports.informed(chosen.schedule.clone()),
         clock: ports.clock.clone(),
         switch: ports.retry.switch(None, &Arc::default()),
     };
     let (mut effects, now) = (Effects::new(), ports.clock.now());
-    let settings = chosen.settings.clone();
-    let mut turn = Turn::begin_over(new_id::turn(), settings, Vec::new(), None, now, &mut effects);
-    turn.choose_first_target(now, &retry.schedule, &mut effects);
-    let mut host = CallHost { ports, call: call.clone(), asked, chosen, inbox, is_leaving: false };
+    let (store, key) = (ports.state.clone(), call.key);
+    let found = kept.find(store.as_ref(), &key).await;
+    let is_kept = found.is_some();
+    let mut turn = match found {
+        // Its settings were fixed when it began.
+        Some(mut turn) => {
+            turn.handle(now, Input::Recover, &retry.schedule, &mut effects);
+            turn
+        }
+        None => {
+            let settings = chosen.settings.clone();
+            let mut turn = Turn::begin_over(new_id::turn(), settings, Vec::new(), None, now, &mut effects);
+            turn.choose_first_target(now, &retry.schedule, &mut effects);
+            turn
+        }
+    };
+    let mut host = CallHost {
+        ports,
+        call: call.clone(),
+        asked,
+        chosen,
+        inbox,
+        is_leaving: false,
+        kept: kept.clone(),
+        is_kept,
+    };
     let driven =
         AssertUnwindSafe(run_turn(&mut turn, &mut effects, &mut host, Some(&retry))).catch_unwind().await;
     let tape = &call.tape;
@@ -47,6 +72,7 @@ pub(super) async fn run(task: Task) -> bool {
             } else {
                 tape.withdraw();
             }
+            kept.leave(key);
             tape.end(NoAnswer::Left);
             return false;
         }

@@ -57,6 +57,8 @@ struct Inner {
     next_listener: u64,
     /// Whether a listener has received everything.
     is_delivered: bool,
+    /// The most pieces that a listener has received that left; `None` = none left after the head.
+    taken: Option<usize>,
     /// Whether a listener has received anything.
     was_heard: bool,
     /// The task that writes, if it waits: for somebody to listen, or for somebody to catch up.
@@ -149,9 +151,12 @@ impl Tape {
         self.lock().was_heard
     }
 
-    /// Whether a listener has received all of it.
+    /// Whether a listener has received all of it. One that left after the last piece of a body of known length did not ask
+    /// for its end.
     pub(super) fn is_delivered(&self) -> bool {
-        self.lock().is_delivered
+        let inner = self.lock();
+        let pieces = inner.dropped + inner.pieces.len();
+        inner.is_delivered || (matches!(inner.end, Some(Said::End)) && inner.taken == Some(pieces))
     }
 
     /// Size of what is kept, in bytes.
@@ -160,7 +165,12 @@ impl Tape {
     }
 
     pub(super) fn is_listened_to(&self) -> bool {
-        !self.lock().listeners.is_empty()
+        self.listeners() > 0
+    }
+
+    /// Returns the number of listeners.
+    pub(super) fn listeners(&self) -> u32 {
+        u32::try_from(self.lock().listeners.len()).unwrap_or(u32::MAX)
     }
 
     /// Polls until somebody listens.
@@ -295,7 +305,9 @@ impl Drop for Listener {
     fn drop(&mut self) {
         {
             let mut inner = self.tape.lock();
-            inner.listeners.remove(&self.id);
+            let left = inner.listeners.remove(&self.id);
+            let taken = left.filter(|place| place.has_head).map(|place| place.pieces);
+            inner.taken = inner.taken.max(taken);
             if let Some(writer) = inner.writer.take() {
                 writer.wake();
             }

@@ -252,6 +252,17 @@ pub(super) enum QuotaName {
     Park,
 }
 
+/// Whose credential calls to a provider have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CredentialName {
+    /// The configured one.
+    #[default]
+    Server,
+    /// The caller's, which is forwarded.
+    Client,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ScheduleName {
@@ -332,6 +343,13 @@ pub(super) struct ProviderTable {
     pub(super) history: Option<HistoryName>,
     /// Names, and patterns of names in the provider's list; `None` = all of that list.
     pub(super) models: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) credential: CredentialName,
+    /// A length of time, such as `10m`.
+    pub(super) budget: Option<String>,
+    #[serde(default)]
+    pub(super) whole: bool,
+    pub(super) quota: Option<QuotaName>,
     /// In tokens.
     pub(super) context_window: Option<ContextWindow>,
     #[serde(default)]

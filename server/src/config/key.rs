@@ -4,7 +4,10 @@ use std::{fmt, fs, io::ErrorKind, path::Path};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::{Environment, Hidden, file::ProviderTable};
+use super::{
+    Environment, Hidden,
+    file::{CredentialName, ProviderTable},
+};
 
 /// Maximum length of a word of capital letters and digits that may be a variable's name. Keys are longer.
 const LONGEST_WORD: usize = 15;
@@ -45,7 +48,7 @@ pub(super) struct Keys {
 /// Returns an error if the table contradicts itself, names no source, or has a key twice.
 pub(super) fn of_table(table: &ProviderTable, usual: &str, environment: &Environment<'_>) -> Result<Keys> {
     let read: Vec<Result<Hidden, Missing>> = match (&table.api_key, &table.api_key_env, &table.api_key_file) {
-        (None, None, None) if table.base_url.is_some() => {
+        (None, None, None) if table.base_url.is_some() || table.credential == CredentialName::Client => {
             return Ok(Keys { found: vec![(1, None)], ..Keys::default() });
         }
         (None, None, None) => vec![of_variable(usual, environment)],

@@ -18,6 +18,7 @@ use super::{
     file::{Kind, ProviderTable, TimeoutTable},
     filter::Filter,
     key::{self, Keys, Missing},
+    passing::Passing,
 };
 pub(crate) use api::Api;
 use vendor::Vendor;
@@ -45,6 +46,8 @@ pub(crate) struct Provider {
     pub(crate) context_window: Option<u64>,
     /// The last characters of its first key, for people. Only of keys so long that this does not help to guess them.
     pub(crate) key_end: Option<String>,
+    /// How calls are passed through to it.
+    pub(crate) passing: Passing,
 }
 
 /// Number of a key's characters that are shown, and the length from which on they are.
@@ -79,7 +82,10 @@ impl Provider {
         environment: &Environment<'_>,
     ) -> Result<(Option<Self>, Vec<Missing>)> {
         check_names(table)?;
+        let passing = Passing::resolve(table)?;
         let (models, filter) = match &table.models {
+            // Turns have no credential of a caller.
+            _ if passing.is_of_caller => (Vec::new(), None),
             Some(names) => Filter::separate(names),
             None => (Vec::new(), Some(Filter::default())),
         };
@@ -126,6 +132,7 @@ impl Provider {
             context_windows,
             context_window: window.and_then(ContextWindow::of_others),
             key_end: first.as_ref().and_then(key_end),
+            passing,
         };
         Ok((Some(provider), missing))
     }

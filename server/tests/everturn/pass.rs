@@ -2,28 +2,54 @@
 
 use everturn_sim::{Loopback, Reply, fault};
 use hyper::Method;
-use serde_json::json;
+use std::time::Duration;
 
-use crate::{
-    client::{Response, send},
-    home::{Home, SHORT, Server},
+use serde_json::{Value, json};
+use tokio::{
+    join,
+    time::{sleep, timeout},
 };
 
+use crate::{
+    client::{Response, get, post, send, try_send},
+    home::{DEADLINE, Home, LONG, SHORT, Server},
+};
+
+mod control;
+mod doors;
+mod identity;
 mod messages;
 
 /// A server whose only provider speaks the Messages API.
 async fn messages_server(provider: &Loopback, retry: &str) -> Server {
+    messages_home(provider, retry, "").serve().await
+}
+
+fn messages_home(provider: &Loopback, retry: &str, more: &str) -> Home {
     Home::with(&format!(
         "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[retry]\n{retry}\n[[provider]]\nname = \"sim\"\nkind = \
-         \"anthropic\"\napi_key = \"sk-own-12345678\"\nbase_url = \"{}\"\nmodels = [\"claude-a\"]\n",
+         \"anthropic\"\napi_key = \"sk-own-12345678\"\nbase_url = \"{}\"\nmodels = [\"claude-a\"]\n{more}",
         provider.base_url()
     ))
-    .serve()
-    .await
 }
 
 async fn ask(server: &Server, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
     let headers =
         [&[("content-type", "application/json"), ("x-api-key", "sk-callers-abcdefgh")], headers].concat();
     send(server, Method::POST, path, &headers, body.to_owned()).await
+}
+
+/// Waits until the calls are as described, and returns them.
+async fn calls_until(server: &Server, is_so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    timeout(DEADLINE, async {
+        loop {
+            let calls = get(server, "/calls").await.json().await["calls"].as_array().unwrap().clone();
+            if is_so(&calls) {
+                return calls;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+    .expect("the calls become so in time")
 }

@@ -44,6 +44,10 @@ const HEADERS: [&str; 16] = [
     "x-stainless-timeout",
 ];
 
+/// Marks a request that had the token.
+#[derive(Clone, Copy, Debug)]
+struct Shown;
+
 /// The validated access rules.
 pub(super) struct Rules {
     bound: SocketAddr,
@@ -98,7 +102,7 @@ impl Rules {
     /// Whether the request is by the owner of the server.
     pub(super) fn is_owner(&self, request: &Request) -> bool {
         if let Some(token) = &self.token {
-            return token.is_shown(request.headers());
+            return request.extensions().get::<Shown>().is_some() || token.is_shown(request.headers());
         }
         let Ok(host) = self.host(request) else { return false };
         let is_here = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();
@@ -112,6 +116,14 @@ impl Rules {
             && !is_forwarded
             && host.is_loopback()
             && origins.all(is_own)
+    }
+
+    /// Removes the token from a request that was let in, and notes that it had it.
+    pub(super) fn hide_token(&self, request: &mut Request) {
+        if let Some(token) = self.token.as_ref().filter(|token| token.is_shown(request.headers())) {
+            token.hide(request.headers_mut());
+            request.extensions_mut().insert(Shown);
+        }
     }
 
     /// Returns the requested host if it is accepted.

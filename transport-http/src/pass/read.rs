@@ -8,22 +8,22 @@ use serde_json::value::RawValue;
 
 /// What is known of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct Known {
     pub(super) model: Option<AskedModel>,
     pub(super) streams: bool,
 }
 
 /// Reads a body. Of one that is not a JSON object, nothing is known; its provider will say so.
-pub(super) fn body(json: &[u8]) -> Asked {
+pub(super) fn body(json: &[u8]) -> Known {
     let mut reader = serde_json::Deserializer::from_slice(json);
     let Ok(Fields { model, places, streams }) = reader.deserialize_map(Reading(json)) else {
-        return Asked::default();
+        return Known::default();
     };
     if reader.end().is_err() {
-        return Asked::default();
+        return Known::default();
     }
     let model = model.map(|name| AskedModel { name, place: ModelPlace::Body(places) });
-    Asked { model, streams }
+    Known { model, streams }
 }
 
 #[derive(Default)]
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn the_model_is_found_where_it_is() {
         let json = br#" {"messages":[{"model":"no"}], "model" : "a\"b", "stream": true , "x":{}}"#;
-        let Asked { model, streams } = body(json);
+        let Known { model, streams } = body(json);
         let AskedModel { name, place } = model.unwrap();
         let ModelPlace::Body(places) = place else { panic!("{place:?}") };
         assert_eq!((name.as_str(), streams, places.len()), ("a\"b", true, 1));
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn nothing_is_known_of_what_is_no_object() {
         for json in [&b""[..], b"[]", b"{\"model\":\"a\"", b"{\"model\":\"a\"} x", b"\xff"] {
-            assert_eq!(body(json), Asked::default(), "{json:?}");
+            assert_eq!(body(json), Known::default(), "{json:?}");
         }
-        assert_eq!(body(br#"{"model":7,"stream":"true"}"#), Asked::default());
+        assert_eq!(body(br#"{"model":7,"stream":"true"}"#), Known::default());
     }
 }

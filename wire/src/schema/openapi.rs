@@ -198,6 +198,10 @@ fn parameters() -> Value {
             "name": "messageId", "in": "path", "required": true, "description": "The queued message.",
             "schema": { "type": "string" },
         },
+        "callId": {
+            "name": "id", "in": "path", "required": true, "description": "The call, as named in `GET /calls`.",
+            "schema": { "type": "string" },
+        },
         "tool": {
             "name": "tool", "in": "path", "required": true, "description": "The name of the tool, percent-encoded.",
             "schema": { "type": "string" },

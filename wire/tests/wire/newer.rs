@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use everturn_wire::{
-    AgentEvent, ApprovalMode, ApprovalScope, Category, Chunk, CompactionCause, CompactionOutcome,
+    AgentEvent, ApprovalMode, ApprovalScope, CallPhase, Category, Chunk, CompactionCause, CompactionOutcome,
     ConversationList, ConversationStatus, DoneReason, EventBody, HistoryWindow, OutputStream, RetryOutcome,
     RetryPhase, RetryPreset, RetrySettings, Role, ServerMessage, Verdict, json_schema,
 };
@@ -71,6 +71,7 @@ fn every_enum_that_clients_read_accepts_unknown_values() {
         assert_eq!(from_value::<T>(json!("from-the-future")).as_ref().unwrap(), unknown);
         assert!(from_value::<T>(json!(7)).is_err());
     }
+    read(&CallPhase::Unknown);
     read(&Category::Unknown);
     read(&ConversationStatus::Unknown);
     read(&DoneReason::Other("from-the-future".into()));

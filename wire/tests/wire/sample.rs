@@ -58,6 +58,8 @@ pub(crate) fn families() -> Vec<Family> {
         Family::new("Models", &http::models()),
         Family::new("Targets", &http::targets()),
         Family::new("ClusterState", &http::cluster()),
+        Family::new("Calls", &http::calls()),
+        Family::new("CallOrdered", &http::call_ordered()),
         Family::new("Tools", &http::tools()),
         Family::new("Health", &[Health { ok: true }]),
         Family::new("ErrorBody", &[ErrorBody { error: "message is empty".into() }]),

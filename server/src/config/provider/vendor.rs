@@ -6,7 +6,7 @@ use anyhow::Result;
 use everturn_provider::{AnthropicConfig, ChatConfig, EndpointConfig, GeminiConfig, HttpConfig};
 
 use super::{Api, Provider, check_base_url, key_end};
-use crate::config::{Environment, Hidden};
+use crate::config::{Environment, Hidden, Passing};
 
 /// A vendor of models.
 pub(super) struct Vendor {
@@ -109,6 +109,7 @@ impl Vendor {
             context_windows: BTreeMap::new(),
             context_window: None,
             key_end,
+            passing: Passing::default(),
         }))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 47] = [
+pub(super) const CALLS: [Call; 50] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -307,4 +307,28 @@ pub(super) const CALLS: [Call; 47] = [
     get("GET /asyncapi.json", "asyncapi", "The WebSocket API, as AsyncAPI 3.0.", Answer::Document),
     get("GET /schema.json", "schema", "Every type, as JSON Schema.", Answer::Document),
     get("GET /metrics", "metrics", "Metrics of the server for Prometheus.", Answer::Metrics),
+    Call {
+        name: "GET /calls",
+        id: "listCalls",
+        summary: "List the calls that are passed through to a provider now, and those whose answer waits for a repeated request.",
+        parameters: &[],
+        takes: None,
+        answer: Answer::Body("Calls"),
+    },
+    Call {
+        name: "POST /calls/{id}/retry-now",
+        id: "retryCallNow",
+        summary: "Make a waiting call ask its provider now.",
+        parameters: &["callId"],
+        takes: None,
+        answer: Answer::Body("CallOrdered"),
+    },
+    Call {
+        name: "POST /calls/{id}/give-up",
+        id: "giveUpCall",
+        summary: "End a call: its client gets the last refusal of the provider.",
+        parameters: &["callId"],
+        takes: None,
+        answer: Answer::Body("CallOrdered"),
+    },
 ];

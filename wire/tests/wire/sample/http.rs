@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use everturn_wire::{
-    ApprovalMode, Attempts, CallerCall, CallerTool, Category, Chunk, ClusterNode, ClusterState,
-    ConversationState, ConversationStatus, ConversationSummary, DoneReason, FailedAttempt, FinalReport,
-    FoundPassage, HistoryWindow, Message, ModelInfo, Models, QueueCancelled, QueueRequest, Queued,
-    QueuedMessage, RenameRequest, Renamed, RequiredReport, ResponseFormat, Retried, RetryControl,
-    RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState, Targets,
-    ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics,
-    TurnMetricsList, Value,
+    ApprovalMode, Attempts, CallInfo, CallOrdered, CallPhase, CallerCall, CallerTool, Calls, Category, Chunk,
+    ClusterNode, ClusterState, ConversationState, ConversationStatus, ConversationSummary, DoneReason,
+    FailedAttempt, FinalReport, FoundPassage, HistoryWindow, Message, ModelInfo, Models, QueueCancelled,
+    QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport, ResponseFormat, Retried,
+    RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState,
+    Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools,
+    TurnMetrics, TurnMetricsList, Value,
 };
 use serde_json::json;
 
@@ -50,6 +50,39 @@ pub(crate) fn cluster() -> Vec<ClusterState> {
     };
     let bare = ClusterNode { id: "b2".into(), models: Vec::new(), tool_sources: Vec::new(), ..node.clone() };
     vec![ClusterState::default(), ClusterState { node: Some("a1".into()), nodes: vec![node, bare] }]
+}
+
+pub(crate) fn calls() -> Vec<Calls> {
+    let waiting = CallInfo {
+        id: "call-1".into(),
+        program: Some("claude-cli/2.1".into()),
+        session: Some("s1".into()),
+        model: "claude-opus-5-5".into(),
+        target: "main/claude-opus-5-5".into(),
+        phase: CallPhase::Waiting,
+        started_at: 1_790_000_000_000,
+        next_at: Some(1_790_000_060_000),
+        retries: 4,
+        waited_ms: 105_000,
+        because: Some("HTTP 529: Overloaded".into()),
+        category: Some(Category::Overloaded),
+        listeners: 1,
+    };
+    let of = |phase| CallInfo {
+        program: None,
+        session: None,
+        phase,
+        next_at: None,
+        because: None,
+        category: None,
+        ..waiting.clone()
+    };
+    let others = [CallPhase::Asking, CallPhase::Answering, CallPhase::Kept].map(of);
+    vec![Calls::default(), Calls { calls: [waiting].into_iter().chain(others).collect() }]
+}
+
+pub(crate) fn call_ordered() -> Vec<CallOrdered> {
+    vec![CallOrdered { call_id: "call-1".into() }]
 }
 
 pub(crate) fn tools() -> Vec<Tools> {
