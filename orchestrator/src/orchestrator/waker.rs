@@ -18,7 +18,9 @@ use crate::{
 
 /// Finds conversations for the timer and resumes their turns, as long as the orchestrator exists.
 #[derive(Clone, Default)]
-pub(super) struct Waker(Arc<OnceLock<(Weak<Registry>, Weak<Ports>, Weak<Calls>)>>);
+pub(super) struct Waker(Arc<OnceLock<Parts>>);
+
+type Parts = (Weak<Registry>, Weak<Ports>, Weak<Calls>);
 
 impl Waker {
     /// Sets the orchestrator's parts. Call it once, before the first wake-up.

@@ -191,7 +191,7 @@ impl CallHost {
     fn log(&self, turn: &Turn, event: &EventBody) {
         let EventBody::ProviderRetry { attempt, delay_ms, message, category, .. } = event else { return };
         let (call, target) = (&self.call.id, &self.leg(turn).target.name);
-        let category = category.map(|category| category.as_str());
+        let category = category.map(Category::as_str);
         tracing::info!(%call, target, attempt, delay_ms, category, error = message, "a call waits");
     }
 }

@@ -9,7 +9,7 @@ use crate::{conversation::Conversation, model::Choice, new_id};
 /// How a turn moves to a requested model or route.
 pub(super) enum Way {
     /// The turn itself handles this input: it resumes, or moves to one of its own targets.
-    Same(Input),
+    Same(Box<Input>),
     /// A successor with this model or route replaces it.
     Other(Choice),
 }
@@ -19,10 +19,10 @@ impl Way {
     /// no such model or route.
     pub(super) fn find(ports: &Ports, current: &Choice, targets: &[Target], id: &str) -> Option<Self> {
         if let Some(index) = targets.iter().position(|target| target.name == id) {
-            return Some(Self::Same(Input::GoTo(index)));
+            return Some(Self::Same(Box::new(Input::GoTo(index))));
         }
         if current.id() == id {
-            return Some(Self::Same(Input::RetryNow));
+            return Some(Self::Same(Box::new(Input::RetryNow)));
         }
         ports.models.now().choose(Some(id), None).ok().map(Self::Other)
     }

@@ -382,7 +382,7 @@ impl Host for TurnHost<'_> {
             self.successor = None;
             if let Some(model) = model {
                 match Way::find(self.shared, &self.settings.model, &self.targets, &model) {
-                    Some(Way::Same(same)) => input = same,
+                    Some(Way::Same(same)) => input = *same,
                     // The model lacks a parameter that the request sets.
                     Some(Way::Other(choice)) if !self.accepts(&choice) => continue,
                     Some(Way::Other(choice)) => (input, self.successor) = (Input::MoveAway, Some(choice)),

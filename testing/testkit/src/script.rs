@@ -101,6 +101,7 @@ fn nth(attempts: &[Vec<Beat>], number: u32) -> Vec<Beat> {
 /// functions of [`beat`] create the usual ones.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "a script is short")]
 pub enum Beat {
     /// Yields an event.
     Say(StreamEvent),

@@ -49,11 +49,11 @@ pub(super) fn status(failure: &Failure) -> StatusCode {
 }
 
 fn response(dialect: Dialect, status: StatusCode, why: String) -> Response {
-    (status, Json(body(dialect, status, refusal::shortened(why)))).into_response()
+    (status, Json(body(dialect, status, &refusal::shortened(why)))).into_response()
 }
 
 /// Returns the body of an error.
-pub(super) fn body(dialect: Dialect, status: StatusCode, message: String) -> Value {
+pub(super) fn body(dialect: Dialect, status: StatusCode, message: &str) -> Value {
     match dialect {
         Dialect::Messages => {
             let kind = match status.as_u16() {

@@ -63,11 +63,11 @@ impl Frames {
         let number = self.sent - 1;
         event(
             kind,
-            &json!({ "type": kind, "sequence_number": number, "response": self.response("in_progress", Value::Null) }),
+            &json!({ "type": kind, "sequence_number": number, "response": self.response("in_progress", &Value::Null) }),
         )
     }
 
-    fn response(&self, status: &str, error: Value) -> Value {
+    fn response(&self, status: &str, error: &Value) -> Value {
         json!({
             "id": format!("resp_{}", self.id), "object": "response", "created_at": 0, "status": status,
             "model": self.model, "output": [], "error": error, "incomplete_details": null, "instructions": null,
@@ -89,7 +89,7 @@ impl Frames {
                     429 => "rate_limit_exceeded",
                     _ => "server_error",
                 });
-                let response = self.response("failed", json!({ "code": code, "message": message }));
+                let response = self.response("failed", &json!({ "code": code, "message": message }));
                 event(
                     "response.failed",
                     &json!({ "type": "response.failed", "sequence_number": self.sent, "response": response }),
@@ -102,12 +102,12 @@ impl Frames {
             Dialect::Messages => {
                 let message = error["message"].as_str().map_or_else(|| shown(status, &text), str::to_owned);
                 let status = hyper::StatusCode::from_u16(status).unwrap_or_default();
-                event("error", &super::error::body(Dialect::Messages, status, message))
+                event("error", &super::error::body(Dialect::Messages, status, &message))
             }
             _ if error.is_object() => lines("", &text),
             dialect => {
                 let status = hyper::StatusCode::from_u16(status).unwrap_or_default();
-                let said = super::error::body(dialect, status, shown(status.as_u16(), &text));
+                let said = super::error::body(dialect, status, &shown(status.as_u16(), &text));
                 Bytes::from(format!("data: {said}\n\n"))
             }
         }

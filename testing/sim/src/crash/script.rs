@@ -17,6 +17,7 @@ pub(super) type Position = (String, usize);
 
 /// A cue of a call.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a script is short")]
 pub(super) enum Cue {
     Say(StreamEvent),
     Pause(u64),

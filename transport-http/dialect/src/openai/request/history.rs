@@ -130,7 +130,7 @@ fn assistant(message: Spoken, calls: &mut Vec<(String, String)>, place: &str) ->
         calls.push((id.clone(), name.clone()));
         let input = serde_json::from_str(&arguments).unwrap_or_else(|_| Value::String(arguments.clone()));
         // Spaces and numbers would be written otherwise. The model gets back what it wrote.
-        let is_same = input.to_string() == arguments;
+        let is_same = serde_json::to_string(&input).is_ok_and(|written| written == arguments);
         let echo = (!is_same).then(|| Echo { origin: Echo::ARGUMENTS.to_owned(), data: arguments.into() });
         chunks.push(Chunk::ToolCall { tool_call_id: id, tool_name: name, input, step_id: None, echo });
     }

@@ -16,7 +16,7 @@ enum Known {
     /// Anything.
     All,
     /// An object with these fields, or a list of such objects. Any other value has no fields.
-    Fields(&'static [(&'static str, Known)]),
+    Fields(&'static [(&'static str, Self)]),
 }
 
 use Known::{All, Fields};
