@@ -8,6 +8,7 @@ mod list;
 mod peers;
 mod proof;
 mod remote;
+mod rules;
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,6 +25,7 @@ pub use list::{ListBus, ListEvent, Listed};
 pub(crate) use peers::{Peers, Relayed};
 pub(crate) use proof::{Proof, Undecided, may_be_starting};
 pub(crate) use remote::{Command, Reply, Request};
+pub(crate) use rules::{Addressed, Heard, addressed, heard};
 
 /// What a node needs to share a journal with others. Its journal must name this node as the owner of what it writes
 /// ([`Stored::owner`](crate::Stored::owner)).

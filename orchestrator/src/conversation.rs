@@ -211,6 +211,11 @@ impl Conversation {
         self.state().live.running.as_ref().is_some_and(|turn| turn.retry.is_some())
     }
 
+    /// Returns when the wait of the running turn for a retry ends, in epoch milliseconds.
+    pub(crate) fn wait_ends_at(&self) -> Option<u64> {
+        self.state().live.running.as_ref()?.retry.as_ref()?.next_at
+    }
+
     /// Whether the running turn waits for a retry.
     pub(crate) fn waits_for_retry(&self) -> bool {
         let waits = |retry: &RetryState| retry.phase == RetryPhase::Waiting;

@@ -1,7 +1,7 @@
 //! The other nodes, as this one sees them.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashSet, VecDeque},
     pin::pin,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
 use super::{Cluster, Command, Reply, Request, SendError, Undecided};
-use crate::{Cursor, NodeId};
+use crate::{Cursor, NodeId, new_id};
 
 /// How long a node may take to answer that it is alive. Then it counts as dead or frozen.
 const ALIVE_WITHIN: Duration = Duration::from_millis(900);
@@ -25,12 +25,17 @@ const DONE_WITHIN: Duration = Duration::from_secs(30);
 /// How long a node may take to take over a turn that another one cannot continue.
 const CONTINUED_WITHIN: Duration = Duration::from_secs(2);
 
+/// Number of commands that a node remembers, to notice one that arrives twice. Copies arrive within seconds.
+const MAX_ARRIVED: usize = 4_096;
+
 /// The other nodes, as this one sees them.
 pub(crate) struct Peers {
     pub(crate) cluster: Cluster,
     known: Mutex<Known>,
     /// Turns that had no owner when this node last looked at all of them.
     orphans: Mutex<HashSet<ConversationId>>,
+    /// The latest commands of other nodes.
+    pub(crate) arrived: Arrived,
     /// Turns that this node is about to take over.
     pub(crate) undecided: Undecided,
     /// When this node first announced itself.
@@ -40,6 +45,10 @@ pub(crate) struct Peers {
     /// Notified when this node has looked for turns without an owner.
     pub(crate) has_looked: Notify,
 }
+
+/// The latest commands of other nodes.
+#[derive(Default)]
+pub(crate) struct Arrived(Mutex<VecDeque<String>>);
 
 /// What is known since the members were last read.
 struct Known {
@@ -54,7 +63,10 @@ pub(crate) enum Relayed {
     /// The owner's reply.
     Reply(Reply),
     /// The owner is dead or frozen: the turn may be taken over.
-    NoOwner,
+    NoOwner {
+        /// Whether it may have carried the command out before, or may still do so.
+        may_have_acted: bool,
+    },
     /// The owner is alive, but did not reply.
     Unanswered,
 }
@@ -66,6 +78,7 @@ impl Peers {
             known: Mutex::new(known),
             cluster,
             orphans: Mutex::default(),
+            arrived: Arrived::default(),
             undecided: Undecided::default(),
             started_at: OnceLock::new(),
             look_now: Notify::new(),
@@ -175,19 +188,20 @@ impl Peers {
         &self,
         owner: &NodeId,
         id: &ConversationId,
-        turn: Option<Cursor>,
+        (turn, wait): (Option<Cursor>, Option<u64>),
         command: Command,
     ) -> Relayed {
-        let request = Request::Command { id: id.clone(), turn: turn.map(Cursor::value), command };
+        let (id, turn) = (id.clone(), turn.map(Cursor::value));
+        let request = Request::Command { id, turn, wait, command, request: Some(new_id::message()) };
         let reply = pin!(self.ask(owner, &request, DONE_WITHIN));
         let is_alive = pin!(self.answers(owner));
         let reply = match select(reply, is_alive).await {
             Either::Left((reply, _)) => reply,
-            Either::Right((false, _)) => return Relayed::NoOwner,
+            Either::Right((false, _)) => return Relayed::NoOwner { may_have_acted: true },
             Either::Right((true, reply)) => reply.await,
         };
         match reply {
-            Ok(Reply::Left) | Err(SendError::NoNode) => Relayed::NoOwner,
+            Ok(Reply::Left) | Err(SendError::NoNode) => Relayed::NoOwner { may_have_acted: false },
             Ok(reply) => Relayed::Reply(reply),
             Err(SendError::Unanswered) => Relayed::Unanswered,
         }
@@ -214,9 +228,56 @@ impl Peers {
     }
 }
 
+impl Arrived {
+    /// Whether this command of another node has arrived before. Its first copy is carried out and answered; the reply to another
+    /// one could come first, and would say that the command had no effect.
+    pub(crate) fn is_repeated(&self, request: &Request) -> bool {
+        let Request::Command { request: Some(request), .. } = request else { return false };
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.contains(request) {
+            return true;
+        }
+        if heard.len() >= MAX_ARRIVED {
+            heard.pop_front();
+        }
+        heard.push_back(request.clone());
+        false
+    }
+}
+
 /// The node with the largest weight is the heir of a conversation.
 fn weight(id: &ConversationId, node: &NodeId) -> (Vec<u8>, NodeId) {
     // The same in every build, unlike the standard library's hashes.
     let hash = Sha256::new().chain_update(id.as_str()).chain_update(&node.0).finalize();
     (hash.to_vec(), node.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(name: Option<&str>) -> Request {
+        Request::Command {
+            id: "c".into(),
+            turn: None,
+            wait: None,
+            command: Command::Stop,
+            request: name.map(ToOwned::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_command_that_arrives_twice_is_noticed() {
+        let heard = Arrived::default();
+        assert!(!heard.is_repeated(&request(Some("a"))));
+        assert!(!heard.is_repeated(&request(Some("b"))));
+        assert!(heard.is_repeated(&request(Some("a"))));
+        // An older version does not name its requests, and other requests may be repeated.
+        assert!(!heard.is_repeated(&request(None)) && !heard.is_repeated(&request(None)));
+        assert!(!heard.is_repeated(&Request::Ping) && !heard.is_repeated(&Request::Ping));
+        for number in 0..MAX_ARRIVED {
+            assert!(!heard.is_repeated(&request(Some(&number.to_string()))));
+        }
+        assert!(!heard.is_repeated(&request(Some("a"))), "it is forgotten after a while");
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! An append that was stored proves that nobody had taken the turn over when it was sent, and no more: the process may be
 //! frozen before it reads the answer. Two rules keep a call from starting after another node reported it as interrupted:
-//! a call starts at most [`PROVES_FOR`] after the turn's last stored append was sent, and whoever takes a turn over lets
-//! [`UNDECIDED_FOR`] pass after reading it before it decides about calls that may be starting. Both are measured with one
+//! a call starts at most [`PROVES_FOR`](super::rules::PROVES_FOR) after the turn's last stored append was sent, and whoever
+//! takes a turn over lets [`UNDECIDED_FOR`](super::rules::UNDECIDED_FOR) pass after reading it before it decides about calls that may be starting. Both are measured with one
 //! clock each, so clocks may differ, but must run at about the same speed.
 //!
 //! What remains: a freeze between the check and the first instruction of the tool that is longer than the difference.
@@ -22,14 +22,8 @@ use everturn_kernel::{Input, Millis, Turn};
 use everturn_wire::ConversationId;
 use tokio::sync::{Notify, mpsc};
 
+use super::rules::{is_proof, undecided_left};
 use crate::{Version, clock::Clock};
-
-/// How long after an append was sent calls may start. An append takes milliseconds, so a longer time means a freeze, or
-/// an election of the journal's servers.
-const PROVES_FOR: Duration = Duration::from_secs(2);
-
-/// How long after it has read a turn a node decides about running calls. Only if nothing was saved in between.
-const UNDECIDED_FOR: Duration = Duration::from_secs(3);
 
 /// Maximum number of turns about which a node remembers when it read them.
 const MAX_UNDECIDED: usize = 100_000;
@@ -58,7 +52,7 @@ impl Proof {
             // Register before checking, so that no notification is missed.
             renewed.as_mut().enable();
             let age = clock.now().since(Millis(self.sent_at.load(Ordering::Relaxed)));
-            if u128::from(age) <= PROVES_FOR.as_millis() {
+            if is_proof(Duration::from_millis(age)) {
                 return;
             }
             // Fails only if the session has ended, and this with it.
@@ -76,11 +70,11 @@ impl Undecided {
     /// Returns after how long the turn may be taken over at this version. Zero only once: it is then forgotten.
     pub(crate) fn left(&self, id: &ConversationId, version: Version, now: Millis) -> Duration {
         let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = match read.get(id) {
-            Some((known, since)) if *known == version => *since,
-            _ => now,
-        };
-        let left = UNDECIDED_FOR.saturating_sub(Duration::from_millis(now.since(since)));
+        let known = read.get(id).copied();
+        let left = undecided_left(
+            known.map(|(known, since)| (known, Duration::from_millis(now.since(since)))),
+            &version,
+        );
         if left.is_zero() {
             read.remove(id);
         } else {
@@ -88,6 +82,7 @@ impl Undecided {
                 // Most of them were taken over elsewhere.
                 read.clear();
             }
+            let since = known.filter(|(known, _)| *known == version).map_or(now, |(_, since)| since);
             read.insert(id.clone(), (version, since));
         }
         left

@@ -28,6 +28,12 @@ pub(crate) enum Request {
         /// Where the turn begins that its sender saw, so that a late command does not affect the next turn.
         turn: Option<u64>,
         command: Command,
+        /// For a *retry now*: when the wait that its sender saw ends, so that a late one does not end the next wait.
+        #[serde(default)]
+        wait: Option<u64>,
+        /// Tells a request that arrives twice from another one; absent if an older version sent it.
+        #[serde(default)]
+        request: Option<String>,
     },
 }
 

@@ -16,7 +16,7 @@ use super::{Control, Conversation, Loss, continues, from_record, seat::Follows};
 use crate::{
     Commit, Cursor, Frame, Journal, NodeId, Stored, StoredEvent, SubscribeFrom, TurnRecord, Version, Window,
     clock::Clock,
-    cluster::{Appended, LiveEvent, Reply, Request, Streamed},
+    cluster::{Appended, Heard, LiveEvent, Reply, Request, Streamed, heard},
     log::EventLog,
 };
 
@@ -155,11 +155,12 @@ impl Conversation {
     fn appended(&self, appended: Appended) -> Followed {
         let Appended { previous, version, owner, commit } = appended;
         let mut state = self.state();
-        if version <= state.record.version || self.is_own(&owner) {
+        let heard = heard(&previous, &version, &state.record.version);
+        if heard == Heard::Known || self.is_own(&owner) {
             return Followed::Done;
         }
         match self.seat.follows() {
-            Follows::Yes if previous != state.record.version => return Followed::Gap,
+            Follows::Yes if heard == Heard::Gap => return Followed::Gap,
             Follows::Yes => {}
             Follows::Outdated => {
                 drop(state);

@@ -192,6 +192,7 @@ async fn serve(parts: Parts, mut requests: BoxStream<'static, Incoming>) {
         let Some(this) = parts.get() else { return };
         tokio::spawn(async move {
             let answer = match serde_json::from_slice::<Request>(&request) {
+                Ok(request) if this.is_repeated(&request) => return,
                 Ok(request) => this.answer_node(request).await,
                 Err(error) => Reply::Failed {
                     fault: crate::Fault::Server,

@@ -8,7 +8,7 @@ use futures_core::future::BoxFuture;
 use super::{Orchestrator, lost_reply::Sent};
 use crate::{
     Cursor, Error, JournalError, NodeId,
-    cluster::{Command, Relayed, Reply, Request},
+    cluster::{Addressed, Command, Relayed, Reply, Request, addressed},
     conversation::Conversation,
     registry::{Adopted, Registry},
     session::{self, Ports},
@@ -27,7 +27,11 @@ const JUDGE_AGAIN: Duration = Duration::from_millis(10);
 enum Outcome {
     Reply(Reply),
     /// That node is gone: this one has taken over.
-    Adopted(Arc<Conversation>),
+    Adopted {
+        conversation: Arc<Conversation>,
+        /// That node, if it may have carried the command out.
+        unanswered: Option<NodeId>,
+    },
     /// Another node drives it now, or none.
     Changed,
 }
@@ -85,30 +89,39 @@ impl Orchestrator {
     async fn carry_out(&self, id: &ConversationId, command: Command) -> Result<Reply, Error> {
         let (mut adopted, mut meant) = (None, None);
         // Once another node got the command: it may have carried it out, whatever it replied to a copy.
-        let (mut sent, mut is_unanswered) = (None, false);
+        let (mut sent, mut unanswered) = (None, None);
+        let mut meant_retry = None;
         for _ in 0..HANDOVERS {
             let conversation = match adopted.take() {
                 Some(adopted) => adopted,
                 None => self.registry.get(id).await?,
             };
-            let turn = conversation.state().live.running.as_ref().map(|turn| turn.from);
+            let (turn, retry) = {
+                let state = conversation.state();
+                let running = state.live.running.as_ref();
+                (running.map(|turn| turn.from), running.and_then(|turn| turn.retry.clone()))
+            };
             if *meant.get_or_insert(turn) != turn && command.is_for_a_turn() {
-                // The turn that it was meant for has ended while it changed hands. A stop without a reply may have ended it.
-                return Ok(Reply::Done(
-                    is_unanswered && matches!(command, Command::Stop | Command::StopTurn { .. }),
-                ));
+                // The turn that it was meant for has ended while it changed hands.
+                return known(id, &command, unanswered, Reply::Done(false));
+            }
+            let is_elsewhere = self.ports.peers.is_some() && conversation.elsewhere().is_some();
+            let is_same_wait = *meant_retry.get_or_insert_with(|| retry.clone()) == retry && !is_elsewhere;
+            if unanswered.is_some() && !is_same_wait && matches!(command, Command::RetryNow { .. }) {
+                // It may have ended one wait already, and must not end another.
+                return known(id, &command, unanswered, Reply::Done(false));
             }
             if let Some(sent) = &sent
                 && let Some(reply) = self.reply_from_events(&conversation, sent, &command).await?
             {
                 return Ok(reply);
             }
-            if self.ports.peers.is_some() && conversation.elsewhere().is_some() {
+            if is_elsewhere {
                 sent.get_or_insert_with(|| Sent::now(&conversation));
                 match self.relay(&conversation, command.clone()).await? {
-                    Outcome::Reply(reply) => return Ok(reply),
-                    Outcome::Adopted(conversation) => {
-                        is_unanswered = true;
+                    Outcome::Reply(reply) => return known(id, &command, unanswered, reply),
+                    Outcome::Adopted { conversation, unanswered: node } => {
+                        unanswered = unanswered.or(node);
                         adopted = Some(conversation);
                     }
                     Outcome::Changed => {}
@@ -119,7 +132,7 @@ impl Orchestrator {
             match self.perform(&conversation, command.clone()).await {
                 // Another node was faster: that one gets the command.
                 Err(Error::Elsewhere { .. } | Error::Journal(JournalError::Stale { .. })) => {}
-                done => return done,
+                done => return done.and_then(|reply| known(id, &command, unanswered, reply)),
             }
         }
         Err(Error::Elsewhere { id: id.clone() })
@@ -131,16 +144,21 @@ impl Orchestrator {
             return Ok(Outcome::Changed);
         };
         let id = &conversation.id;
-        match peers.relay(&owner, id, turn, command).await {
+        let wait = match command {
+            Command::RetryNow { .. } => conversation.wait_ends_at(),
+            _ => None,
+        };
+        match peers.relay(&owner, id, (turn, wait), command).await {
             Relayed::Reply(Reply::NotHere) => {
                 conversation.catch_up(&*self.ports.journal).await?;
                 Ok(Outcome::Changed)
             }
             Relayed::Reply(Reply::Failed { fault, message }) => Err(Error::Remote { fault, message }),
             Relayed::Reply(reply) => Ok(Outcome::Reply(reply)),
-            Relayed::NoOwner => {
+            Relayed::NoOwner { may_have_acted } => {
                 tracing::info!(conversation = %id, %owner, "taking over a turn: its server does not answer");
-                Ok(Outcome::Adopted(adopt(&self.registry, &self.ports, id, &owner).await?))
+                let conversation = adopt(&self.registry, &self.ports, id, &owner).await?;
+                Ok(Outcome::Adopted { conversation, unanswered: may_have_acted.then_some(owner) })
             }
             Relayed::Unanswered => Err(Error::NoReply { id: id.clone(), node: owner }),
         }
@@ -156,6 +174,11 @@ impl Orchestrator {
             return Ok(conversation);
         }
         adopt(&self.registry, &self.ports, &conversation.id, &owner).await
+    }
+
+    /// Whether this request has arrived before.
+    pub(super) fn is_repeated(&self, request: &Request) -> bool {
+        self.ports.peers.as_ref().is_some_and(|peers| peers.arrived.is_repeated(request))
     }
 
     /// Carries out a request of another node.
@@ -186,7 +209,9 @@ impl Orchestrator {
                 }
                 _ => Reply::NotHere,
             },
-            Request::Command { id, turn, command } => self.perform_for_node(&id, turn, command).await.into(),
+            Request::Command { id, turn, wait, command, .. } => {
+                self.perform_for_node(&id, (turn, wait), command).await.into()
+            }
         }
     }
 
@@ -206,7 +231,7 @@ impl Orchestrator {
     async fn perform_for_node(
         &self,
         id: &ConversationId,
-        turn: Option<u64>,
+        (turn, wait): (Option<u64>, Option<u64>),
         command: Command,
     ) -> Result<Reply, Error> {
         let conversation = self.registry.get(id).await?;
@@ -214,10 +239,13 @@ impl Orchestrator {
             return Ok(Reply::NotHere);
         }
         let running = conversation.state().live.running.as_ref().map(|turn| turn.from.value());
-        if running != turn {
-            // The turn that the sender saw is over. If it still waits, it sends the command again, to whoever drives then: a
-            // request that arrives late must not be carried out twice.
-            return Ok(if command.is_for_a_turn() { Reply::Done(false) } else { Reply::NotHere });
+        match addressed(&turn, &running, command.is_for_a_turn()) {
+            Addressed::Here => {}
+            Addressed::Over => return Ok(Reply::Done(false)),
+            Addressed::Again => return Ok(Reply::NotHere),
+        }
+        if wait.is_some() && conversation.wait_ends_at() != wait {
+            return Ok(Reply::Done(false));
         }
         // The same message may have come before: this request is late, or a repetition. One at a time, so that the events tell.
         let _alone;
@@ -253,5 +281,24 @@ impl Orchestrator {
                 Reply::RetrySettings(Box::new(self.change_retry_of(conversation, &patch).await?))
             }
         })
+    }
+}
+
+/// Returns the reply, unless it says that a command had no effect which a node may have carried out that did not answer.
+fn known(
+    id: &ConversationId,
+    command: &Command,
+    unanswered: Option<NodeId>,
+    reply: Reply,
+) -> Result<Reply, Error> {
+    match (reply, unanswered, command) {
+        // A stop was for a turn that is over now.
+        (Reply::Done(false), Some(_), Command::Stop | Command::StopTurn { .. }) => Ok(Reply::Done(true)),
+        (
+            Reply::Done(false),
+            Some(node),
+            Command::RetryNow { .. } | Command::AbortRetry | Command::Answer(_),
+        ) => Err(Error::NoReply { id: id.clone(), node }),
+        (reply, ..) => Ok(reply),
     }
 }

@@ -35,7 +35,7 @@ const ALLOWED: [(&str, &[&str]); 44] = [
     ("attempt", &["cursor", "journal"]),
     ("error", &["cursor", "journal"]),
     // What nodes tell each other; not what they do about it.
-    ("cluster", &["clock", "cursor", "error", "journal"]),
+    ("cluster", &["clock", "cursor", "error", "journal", "new_id"]),
     // What nodes tell each other about targets.
     ("notice", &["cluster"]),
     ("health", &["journal", "notice", "state"]),

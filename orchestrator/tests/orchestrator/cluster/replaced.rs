@@ -1,5 +1,7 @@
 //! Commands at a node that was replaced and does not know it yet.
 
+use everturn_sim::cluster::{Cut, Way};
+
 use super::*;
 
 /// A node whose turn another one took over while it was cut off, and that other one. The first one is connected again, and
@@ -60,4 +62,51 @@ async fn a_retry_now_is_carried_out_once_by_the_new_owner() {
     let end = told(&mut watcher).await;
     assert!(end.contains(&"text-delta hello".to_owned()), "{end:?}");
     assert_eq!((at_a.calls(), at_b.calls()), (1, 2));
+}
+
+/// A node whose commands arrive, but whose replies and signs of life do not; and one that sends it commands.
+async fn mute(nodes: &Nodes) -> (World, World, [Arc<Scripted>; 2], Watcher) {
+    let wait = || overloaded_with_hint(600_000);
+    let (a, at_a) = nodes.node("a", [wait(), wait(), answer("never")]).await;
+    let (b, at_b) = nodes.node("b", [answer("never")]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut watcher = b.watch(Some(started.from)).await;
+    watcher.until("provider-retry").await;
+    // It keeps the conversation in memory, which it could not load without the bus.
+    let at_its_own = a.watch(None).await;
+    nodes.log.part("a", Cut { bus: Way::Out, ..Cut::default() });
+    (a, b, [at_a, at_b], at_its_own)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_now_that_a_silent_node_carried_out_does_not_end_the_next_wait() {
+    let nodes = Nodes::new();
+    let (_a, b, [at_a, at_b], _watcher) = mute(&nodes).await;
+    let unknown = b.orchestrator.retry_now(&b.id).await;
+    assert!(matches!(unknown, Err(Error::NoReply { .. })), "{unknown:?}");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!((at_a.calls(), at_b.calls()), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_that_a_silent_node_carried_out_is_not_said_to_have_had_no_effect() {
+    let nodes = Nodes::new();
+    let (a, b, _, _watcher) = mute(&nodes).await;
+    let unknown = b.orchestrator.abort_retry(&b.id).await;
+    assert!(matches!(unknown, Err(Error::NoReply { .. })), "{unknown:?}");
+    assert!(a.end_reason().await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_now_that_arrives_twice_ends_one_wait() {
+    let twice = Carriage { doubled: 1.0, late: 1.0, ..Carriage::default() };
+    let nodes = Nodes::noisy(Noise { commands: twice, ..Noise::default() });
+    let wait = || overloaded_with_hint(600_000);
+    let (a, at_a) = nodes.node("a", [wait(), wait(), answer("never")]).await;
+    let (b, _) = nodes.node("b", [answer("never")]).await;
+    let started = a.start("hi").await.unwrap();
+    b.watch(Some(started.from)).await.until("provider-retry").await;
+    let _unknown = b.orchestrator.retry_now(&b.id).await;
+    sleep(Duration::from_secs(60)).await;
+    assert!(at_a.calls() <= 2, "{}", at_a.calls());
 }
