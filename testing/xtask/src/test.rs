@@ -38,7 +38,8 @@ const POSTGRES: &str = "EVERTURN_POSTGRES_BIN";
 const FULL: [&str; 2] = ["--features", "everturn/full"];
 
 /// Packages for development only.
-const UNPUBLISHED: [&str; 4] = ["everturn-sim", "everturn-bench", "everturn-examples", "xtask"];
+const UNPUBLISHED: [&str; 5] =
+    ["everturn-sim", "everturn-model", "everturn-bench", "everturn-examples", "xtask"];
 
 /// Tests of the binary that plain `cargo test` skips, so that it needs nothing but Rust.
 const WITH_NODE: [&str; 12] = [

@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The workspace packages that each package may depend on. Dev-dependencies are not checked.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     ("everturn-pacing", &["everturn-kernel", "everturn-wire"]),
@@ -75,6 +75,8 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "everturn-wire",
         ],
     ),
+    // It compiles one file of the orchestrator, by path.
+    ("everturn-model", &["everturn-kernel", "everturn-wire"]),
     // Like an embedder, it uses the kernel through the orchestrator.
     (
         "everturn-examples",
