@@ -4,7 +4,7 @@ mod conversations;
 mod health;
 mod provider;
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -65,6 +65,14 @@ pub(crate) enum Command {
     /// turn instead, one JSON object per line.
     #[command(after_help = SETTINGS)]
     Run(Run),
+    /// Run a coding agent, or any client of a model's API, that sits through failures of its provider
+    ///
+    /// everturn with claude (or codex, opencode, pi, aider, goose, gemini, qwen, crush, cline; or any program that obeys
+    /// ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL). Its calls pass through a server inside this process,
+    /// unchanged, with the program's own credential, which is kept nowhere. While its provider is overloaded, limited or gone,
+    /// a call waits; everturn calls shows for what. No file of the program is changed. The exit code is the program's.
+    #[command(after_help = SETTINGS)]
+    With(With),
     /// List, show, export and delete the conversations that a server keeps in its file
     Conversations(Conversations),
     /// Add, list and remove providers of models, without a configuration file
@@ -145,6 +153,16 @@ pub(crate) struct Run {
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) chat: Chat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct With {
+    /// Use this running server, e.g. http://127.0.0.1:4777, instead of one inside this process
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args, Debug)]

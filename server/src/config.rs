@@ -150,6 +150,16 @@ impl Config {
     pub(crate) fn resolve(flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
         let path = Self::path(flags, environment);
         let file = Self::read(path.as_deref())?;
+        Self::of(path, file, flags, environment)
+    }
+
+    /// Assembles a configuration that is not in a file. Nothing is read from the environment.
+    pub(crate) fn of_text(text: &str) -> Result<Self> {
+        let file = File::parse(Path::new("everturn with"), text.to_owned())?;
+        Self::of(None, file, &Flags { memory: true, ..Flags::default() }, &Environment::empty())
+    }
+
+    fn of(path: Option<PathBuf>, file: File, flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
         let mut secret_files = secret_files(path.as_deref(), &file);
         let listen = given_listen(flags, environment).or(file.server.listen);
         let listen = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;

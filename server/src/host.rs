@@ -27,7 +27,8 @@ pub(crate) async fn find(
     let (config, storage, unkept) = keeping(args, environment).await?;
     let mut off = config.off.clone();
     let mut warnings = [config.warnings.clone(), permission::warnings(&config)].concat();
-    let started = private.insert(Private::start(config, storage.clone()).await?);
+    let token = Private::token()?;
+    let started = private.insert(Private::start(config, storage.clone(), Some(token.clone())).await?);
     off.append(&mut started.off);
     warnings.append(&mut started.warnings);
     let off = off.iter().map(|line| format!("Off: {line}"));
@@ -38,7 +39,7 @@ pub(crate) async fn find(
         Storage::Memory => Kept::Nowhere,
         _ => Kept::Here(again(&args.flags())),
     };
-    let (url, token) = (started.url.clone(), started.token.clone());
+    let url = started.url.clone();
     Host::private(everturn_terminal::Private { url, token, name, notes, kept, resume: started.resuming() })
 }
 
@@ -89,7 +90,7 @@ fn again(flags: &Flags) -> String {
 }
 
 /// Quotes a word for a shell, if it must be.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "/\\.:_-+,@%=".contains(character);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

@@ -27,6 +27,7 @@ mod storage;
 mod titles;
 mod tls;
 mod traces;
+mod with;
 
 use std::{
     io::{self, Write as _},
@@ -87,6 +88,11 @@ async fn run(command: Command) -> Result<ExitCode> {
             let ended = everturn_terminal::run_once(&chat.words, report, find).await;
             close(private).await;
             ended
+        }
+        Command::With(args) => {
+            // The terminal is the program's.
+            logging::start(&environment, "off")?;
+            with::run(&args, &environment).await
         }
         Command::Explain(args) => explain::run(&args, &environment),
         Command::Targets(args) => {

@@ -18,13 +18,13 @@ pub(crate) const WATCH: &str = "watch-programs";
 const ENDING: Duration = Duration::from_secs(3);
 
 /// Starts the process that ends the servers' programs if this one is killed.
-fn watchdog() -> Option<Arc<Watchdog>> {
+pub(crate) fn watchdog() -> Option<Arc<Watchdog>> {
     let program = env::current_exe();
     let started = program.and_then(|program| Watchdog::start(Command::new(program).arg(WATCH)));
     match started {
         Ok(watchdog) => Some(Arc::new(watchdog)),
         Err(error) => {
-            tracing::warn!(%error, "cannot watch MCP programs: if this process is killed, they may keep running");
+            tracing::warn!(%error, "cannot watch programs: if this process is killed, they may keep running");
             None
         }
     }

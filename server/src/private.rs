@@ -29,7 +29,6 @@ use crate::{
 /// A server on a free port.
 pub(crate) struct Private {
     pub(crate) url: String,
-    pub(crate) token: Hidden,
     pub(crate) default_model: String,
     /// A line about each MCP server whose tools cannot be called.
     pub(crate) off: Vec<String>,
@@ -43,10 +42,9 @@ pub(crate) struct Private {
 
 impl Private {
     /// Starts it. In memory, conversations end with the process. It resumes no turn by itself: those of the storage
-    /// are other people's, or of another time.
-    pub(crate) async fn start(config: Config, storage: Storage) -> Result<Self> {
-        let token = Hidden::new(&Uuid::new_v4().to_string()).context("a token")?;
-        let mut config = Config { token: Some(token.clone()), ..config };
+    /// are other people's, or of another time. Without a token, it answers every program of this machine.
+    pub(crate) async fn start(config: Config, storage: Storage, token: Option<Hidden>) -> Result<Self> {
+        let mut config = Config { token, ..config };
         let providers = Providers::new(&mut config)?;
         let servers = McpServers::start(&config.mcp)?;
         let orchestrator = assembly::orchestrator(&config, &providers, storage.clone(), &servers, None);
@@ -69,7 +67,12 @@ impl Private {
             off.map(|source| format!("MCP server {:?}: {}", source.name, source_state(source))).collect();
         let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
         let (url, warnings) = (format!("http://{address}"), policy::warnings(&orchestrator));
-        Ok(Self { url, token, default_model, off, warnings, orchestrator, servers, pruning, offering })
+        Ok(Self { url, default_model, off, warnings, orchestrator, servers, pruning, offering })
+    }
+
+    /// Returns a new token.
+    pub(crate) fn token() -> Result<Hidden> {
+        Hidden::new(&Uuid::new_v4().to_string()).context("a token")
     }
 
     /// Has a turn of an earlier process go on.

@@ -26,4 +26,4 @@ mod watchdog;
 
 pub use config::{Command, ConfigError, Connection, Endpoint, ServerConfig, Setting, Timeouts};
 pub use server::McpServer;
-pub use watchdog::{Watchdog, watch_over};
+pub use watchdog::{Watchdog, WatchedProcess, watch_over};

@@ -4,8 +4,9 @@
 //! process which process groups it started. The end of that process's input is the end of the server, however it ended.
 
 use std::{
-    fmt,
+    fmt, fs,
     io::{self, BufRead, Write as _},
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -52,10 +53,20 @@ impl Watchdog {
         Watched { watchdog: self.clone(), group }
     }
 
-    fn tell(&self, what: char, group: u32) {
+    /// Watches a single process from now on, until the result is dropped. If this process is killed, so is that one, and then
+    /// `leftover` is removed, a directory. Unlike a process group, it can share the group of this process, and so its terminal.
+    pub fn watch_process(self: &Arc<Self>, process: u32, leftover: Option<&Path>) -> WatchedProcess {
+        if let Some(directory) = leftover {
+            self.tell('/', directory.display());
+        }
+        self.tell('*', process);
+        WatchedProcess { watchdog: self.clone(), process }
+    }
+
+    fn tell(&self, what: char, subject: impl fmt::Display) {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = writeln!(input, "{what}{group}") {
-            tracing::warn!(%error, "the watchdog of MCP programs is gone: if this process is killed, they keep running");
+        if let Err(error) = writeln!(input, "{what}{subject}") {
+            tracing::warn!(%error, "the watchdog of programs is gone: if this process is killed, they keep running");
         }
     }
 }
@@ -63,6 +74,18 @@ impl Watchdog {
 impl fmt::Debug for Watchdog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watchdog").finish_non_exhaustive()
+    }
+}
+
+/// A process that is being watched, until dropped.
+pub struct WatchedProcess {
+    watchdog: Arc<Watchdog>,
+    process: u32,
+}
+
+impl Drop for WatchedProcess {
+    fn drop(&mut self) {
+        self.watchdog.tell('#', self.process);
     }
 }
 
@@ -75,26 +98,47 @@ impl Drop for Watched {
 /// The work of the process that [`Watchdog::start`] starts: waits for the end of `input`, then ends what is still running, with
 /// SIGTERM and a second later with SIGKILL.
 pub fn watch_over(input: impl BufRead) {
-    let mut groups = Vec::new();
+    let (mut left, mut directory) = (Vec::new(), None);
     for line in input.lines().map_while(Result::ok) {
-        let group = line.get(1..).and_then(|group| group.parse::<i32>().ok());
-        match (line.as_bytes().first(), group) {
-            (Some(b'+'), Some(group)) => groups.push(group),
-            (Some(b'-'), Some(group)) => groups.retain(|known| *known != group),
+        let (what, subject) = line.split_at_checked(1).unwrap_or_default();
+        if what == "/" {
+            directory = Some(PathBuf::from(subject));
+        }
+        let Ok(id) = subject.parse::<i32>() else { continue };
+        match what {
+            "+" => left.push(Left::Group(id)),
+            "*" => left.push(Left::Process(id)),
+            "-" => left.retain(|known| *known != Left::Group(id)),
+            "#" => left.retain(|known| *known != Left::Process(id)),
             _ => {}
         }
     }
-    end(&groups);
+    end(&left);
+    if let Some(directory) = directory {
+        // Gone already, unless this process's server was killed.
+        let _ = fs::remove_dir_all(directory);
+    }
+}
+
+/// What is still running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(unix), allow(dead_code, reason = "nothing is ended"))]
+enum Left {
+    Group(i32),
+    Process(i32),
 }
 
 #[cfg(unix)]
-fn end(groups: &[i32]) {
-    use rustix::process::{Pid, Signal, kill_process_group};
+fn end(left: &[Left]) {
+    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
     let signal = |signal: Signal| {
-        let groups = groups.iter().filter_map(|group| Pid::from_raw(*group));
         // An error means that no process is left.
-        groups.filter(|group| kill_process_group(*group, signal).is_ok()).count()
+        let is_left = |left: &&Left| match **left {
+            Left::Group(id) => Pid::from_raw(id).is_some_and(|id| kill_process_group(id, signal).is_ok()),
+            Left::Process(id) => Pid::from_raw(id).is_some_and(|id| kill_process(id, signal).is_ok()),
+        };
+        left.iter().filter(is_left).count()
     };
     if signal(Signal::TERM) > 0 {
         std::thread::sleep(GRACE);
@@ -103,4 +147,4 @@ fn end(groups: &[i32]) {
 }
 
 #[cfg(not(unix))]
-fn end(_: &[i32]) {}
+fn end(_: &[Left]) {}

@@ -36,6 +36,11 @@ impl Environment<'_> {
 }
 
 impl Environment<'static> {
+    /// Returns an environment without variables.
+    pub(crate) fn empty() -> Self {
+        Self(&|_| None)
+    }
+
     /// Returns the environment of the process.
     pub(crate) fn of_process() -> Self {
         Self(&|name| env::var(name).ok())

@@ -429,6 +429,11 @@ impl File {
         let text = fs::read_to_string(path).with_context(|| {
             format!("cannot read the configuration {}: choose another file with --config", path.display())
         })?;
+        Self::parse(path, text)
+    }
+
+    /// Parses a text; `path` is its name in messages.
+    pub(super) fn parse(path: &Path, text: String) -> Result<Self> {
         let file: Self = toml::from_str(&text)
             .map_err(|error| anyhow!("{}{}", path.display(), describe(&text, &error)))?;
         Ok(Self { source: Source { path: path.to_owned(), text }, ..file })

@@ -58,3 +58,4 @@ mod titles;
 mod tls;
 mod turn_log;
 mod typing;
+mod with;

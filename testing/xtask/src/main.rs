@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `generate`, `dist` and `costs`.
+//! The project's own commands: `cargo xtask test`, `generate`, `dist`, `costs` and `agents`.
 #![allow(clippy::print_stdout, reason = "a command line tool talks on its standard output")]
 
 use std::{
@@ -7,6 +7,7 @@ use std::{
     process::ExitCode,
 };
 
+mod agents;
 mod costs;
 mod dist;
 mod generate;
@@ -25,12 +26,14 @@ usage: cargo xtask <command>
              make the same of a binary that is built already, install each into an empty environment, and run the demo there
   costs      count entries, packages and lines, against their limits
   costs --build
-             also measure the first build and its binary, which takes minutes";
+             also measure the first build and its binary, which takes minutes
+  agents     install real coding agents (1.3 GB), and run them behind a failing provider: agents [AGENT,...] [SCENARIO,...]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => test::all(&root()),
+        ["agents", filters @ ..] if filters.len() <= 2 => agents::run(&root(), filters),
         ["generate"] => generate::write(&root()),
         ["dist"] => dist::build(&root()),
         ["costs"] => costs::check(&root()),

@@ -1,0 +1,75 @@
+//! `everturn with PROGRAM`: runs a program whose calls of a model's API pass through a server that waits failures out.
+//!
+//! The program is told by environment variables and arguments; no file of its user is changed. It keeps the terminal, its
+//! own credential and its exit code.
+
+mod child;
+mod file;
+mod program;
+mod upstream;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{
+    cli,
+    config::{Config, Environment},
+    private::Private,
+    storage::Storage,
+};
+use child::Child;
+use program::{Program, Site};
+
+/// The variable by which a program's own commands find the server, such as a status line.
+const SERVER: &str = "EVERTURN_SERVER";
+
+/// Runs the program to its end.
+pub(crate) async fn run(args: &cli::With, environment: &Environment<'_>) -> Result<ExitCode> {
+    let Some((name, words)) = args.command.split_first() else { bail!("name the program to run") };
+    let program = Program::of(name);
+    let lookup = |variable: &str| environment.get(variable);
+    let (url, private) = match args.server.clone().or_else(|| environment.get(SERVER)) {
+        Some(url) => (checked(&url)?, None),
+        None => {
+            let config = upstream::config(&program.upstreams(&lookup));
+            let config = Config::of_text(&config).context("cannot point the program at its provider")?;
+            let private = Private::start(config, Storage::Memory, None).await?;
+            (private.url.clone(), Some(private))
+        }
+    };
+    let site = Site { url: &url, environment: &lookup };
+    let told = program.told(&site, words)?;
+    let mut variables = told.variables;
+    variables.push((SERVER.to_owned(), url.clone()));
+    variables.extend(beside_proxies(&lookup));
+    let arguments: Vec<OsString> = told.arguments.into_iter().chain(words.iter().cloned()).collect();
+    let ended = Child::run(name, &arguments, &variables, told.file.as_ref()).await;
+    if let Some(private) = private {
+        private.close().await;
+    }
+    ended
+}
+
+/// Returns the address of a server without a slash at its end.
+fn checked(url: &str) -> Result<String> {
+    if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+        bail!("--server must be the address of a running server, e.g. http://127.0.0.1:4777");
+    }
+    Ok(url.trim_end_matches('/').to_owned())
+}
+
+/// Keeps calls of this machine away from the proxy that the environment names, if any.
+fn beside_proxies(environment: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+    const LOCAL: &str = "127.0.0.1,localhost";
+    let names = ["NO_PROXY", "no_proxy"];
+    let has_proxy = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]
+        .iter()
+        .any(|name| environment(name).is_some());
+    if !has_proxy {
+        return Vec::new();
+    }
+    let known = names.iter().find_map(|name| environment(name));
+    let hosts = known.map_or_else(|| LOCAL.to_owned(), |known| format!("{known},{LOCAL}"));
+    names.iter().map(|name| ((*name).to_owned(), hosts.clone())).collect()
+}

@@ -1,0 +1,65 @@
+//! codex: told by `-c`, which overrides its configuration for one run.
+
+use std::{ffi::OsString, fs, path::PathBuf};
+
+use anyhow::Result;
+use toml::Table;
+
+use super::{Lookup, Site, Told};
+use crate::with::upstream::{Upstream, Vendor::OpenAi};
+
+/// Where calls go that are paid by a subscription.
+const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
+
+/// Where its calls go: to the provider of its configuration, else where the environment says, else to the vendor, by the way
+/// its user has logged in.
+pub(super) fn upstreams(environment: &Lookup<'_>) -> Vec<Upstream> {
+    let configured = configured(environment).map(|(_, base_url)| base_url);
+    let base_url = configured.or_else(|| environment("OPENAI_BASE_URL"));
+    let base_url = base_url.or_else(|| is_subscriber(environment).then(|| CHATGPT.to_owned()));
+    vec![base_url.map_or_else(|| Upstream::usual(OpenAi), |base_url| Upstream { vendor: OpenAi, base_url })]
+}
+
+pub(super) fn told(site: &Site<'_>, _: &[OsString]) -> Result<Told> {
+    let base_url = format!("{}/v1", site.url);
+    let overrides = match configured(site.environment) {
+        Some((name, _)) => vec![format!("model_providers.{name}.base_url={base_url:?}")],
+        None => {
+            let key = match (site.environment)("OPENAI_API_KEY") {
+                Some(_) => "env_key = \"OPENAI_API_KEY\"",
+                None => "requires_openai_auth = true",
+            };
+            vec![
+                "model_provider=\"everturn\"".to_owned(),
+                format!(
+                    "model_providers.everturn={{ name = \"OpenAI\", base_url = {base_url:?}, wire_api = \"responses\", {key} }}"
+                ),
+            ]
+        }
+    };
+    let arguments = overrides.into_iter().flat_map(|value| ["-c".into(), value.into()]).collect();
+    Ok(Told { arguments, ..Told::default() })
+}
+
+/// Returns the provider of its configuration, if that names another than the built-in one: name and base URL.
+fn configured(environment: &Lookup<'_>) -> Option<(String, String)> {
+    let config: Table = fs::read_to_string(home(environment)?.join("config.toml")).ok()?.parse().ok()?;
+    let name = config.get("model_provider")?.as_str()?;
+    let base_url = config.get("model_providers")?.get(name)?.get("base_url")?.as_str()?;
+    Some((name.to_owned(), base_url.to_owned()))
+}
+
+/// Whether its user has logged in with a subscription. Only the form of the login is read.
+fn is_subscriber(environment: &Lookup<'_>) -> bool {
+    if environment("OPENAI_API_KEY").is_some() {
+        return false;
+    }
+    let login = home(environment).and_then(|home| fs::read(home.join("auth.json")).ok());
+    let login = login.and_then(|login| serde_json::from_slice::<serde_json::Value>(&login).ok());
+    login.is_some_and(|login| login["OPENAI_API_KEY"].is_null() && login["tokens"].is_object())
+}
+
+fn home(environment: &Lookup<'_>) -> Option<PathBuf> {
+    let named = environment("CODEX_HOME").map(PathBuf::from);
+    named.or_else(|| Some(PathBuf::from(environment("HOME")?).join(".codex")))
+}
