@@ -66,6 +66,10 @@ export async function getAttempts(id, turnId) {
 
 export const getModels = () => get('models');
 export const getTargets = () => get('targets');
+/** The calls of other programs that pass through the server. */
+export const getCalls = () => get('calls');
+export const retryCallNow = (id) => call('POST', `calls/${encodeURIComponent(id)}/retry-now`);
+export const giveUpCall = (id) => call('POST', `calls/${encodeURIComponent(id)}/give-up`);
 /** The servers that share the conversations. */
 export const getCluster = () => get('cluster');
 

@@ -5,6 +5,7 @@ import * as approval from './approval.js';
 import { confirm } from './ask.js';
 import { provide } from './attempts.js';
 import { Banner } from './banner.js';
+import { Calls } from './calls.js';
 import { Composer, Queue } from './composer.js';
 import { Conversation } from './conversation.js';
 import { Dock } from './dock.js';
@@ -49,6 +50,7 @@ const manageable = actions({
 const list = new ConversationList({ onLoad: render, actions: manageable });
 opensMenu(byId('conversation-button'), () => list.find(open.id) ?? { id: open.id, title: open.prompt ?? '' }, manageable);
 const targets = new Targets();
+const calls = new Calls();
 const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id), model: () => composer.model });
 const allowed = new Allowed();
 const tools = new Tools();
@@ -229,6 +231,7 @@ function connected() {
   open.resume();
   list.load();
   targets.load();
+  calls.load();
   tools.load();
   nodes.load();
   allowed.load();

@@ -23,6 +23,8 @@ export class ScriptedServer {
   onCommand = () => {};
   models = ['demo/flaky', 'demo/other'];
   targets = []; // as `GET /targets` tells them
+  calls = []; // as `GET /calls` tells them
+  ordered = []; // what was ordered about calls, as paths
   tools = { tools: [], sources: [] }; // as `GET /tools` tells them
   cluster = { nodes: [] }; // as `GET /cluster` tells them
   token = null;
@@ -92,6 +94,11 @@ export class ScriptedServer {
     if (pathname === '/models') return reply(200, { models: this.models });
     if (pathname === '/tools') return reply(200, this.tools);
     if (pathname === '/cluster') return reply(200, this.cluster);
+    if (pathname === '/calls') return reply(200, { calls: this.calls });
+    if (pathname.startsWith('/calls/')) {
+      this.ordered.push(pathname);
+      return reply(200, { callId: pathname.split('/')[2] });
+    }
     if (pathname === '/targets') return reply(200, { targets: this.targets });
     if (pathname === '/conversations') {
       const word = searchParams.get('search') ?? '';
