@@ -41,7 +41,7 @@ const SCENARIOS = {
   "429, retry-after 70": { plan: [limited(70)] },
   "503 in HTML, twice": { plan: [html, html] },
   "cut before content, 3 times": { plan: [cut, cut, cut] },
-  "401": { plan: Array(20).fill(refused), fails: true },
+  "401, always": { plan: Array(20).fill(refused), fails: true },
 };
 
 function inside() {

@@ -149,7 +149,8 @@ async fn a_program_ends_with_an_everturn_that_is_killed() {
 #[tokio::test]
 async fn a_program_has_the_terminal_and_its_ctrl_c() {
     let home = Home::empty();
-    let script = "import os, sys\nprint('size', os.get_terminal_size(0).columns, sys.stdin.isatty())\ntry:\n  input('name? ')\nexcept KeyboardInterrupt: print('left'); sys.exit(5)";
+    // A shell may have started the tests with the signal ignored.
+    let script = "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nprint('size', os.get_terminal_size(0).columns, sys.stdin.isatty())\ntry:\n  input('name? ')\nexcept KeyboardInterrupt: print('left'); sys.exit(5)";
     let mut terminal = Terminal::new(&home, &python(script));
     terminal.until("size 100 True").await;
     terminal.until("name?").await;
