@@ -85,6 +85,12 @@ pub(crate) enum Command {
     /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is
     /// not worth asking until the moment that is shown.
     Targets(Running),
+    /// List the calls of other programs that pass through a running server, and what they wait for
+    Calls(Calls),
+    /// Say in one line what the calls of a running server wait for, or nothing if none waits: for status lines
+    ///
+    /// The server is that of `everturn with`, whose programs have its address in EVERTURN_SERVER.
+    Status(Status),
     /// Say which tools the models of a running server are offered, and how the MCP servers are
     ///
     /// What a server claims about its tools is shown, not believed.
@@ -153,6 +159,28 @@ pub(crate) struct Run {
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) chat: Chat,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Calls {
+    #[command(flatten)]
+    pub(crate) running: Running,
+    /// Show them again every second, until interrupted
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) watch: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Status {
+    /// Print one line
+    #[arg(long, required = true)]
+    line: bool,
+    /// The running server
+    #[arg(long, env = "EVERTURN_SERVER", value_name = "URL", default_value = "http://127.0.0.1:4777")]
+    pub(crate) server: String,
+    /// The server's access token; prefer EVERTURN_TOKEN
+    #[arg(long)]
+    pub(crate) token: Option<String>,
 }
 
 #[derive(Args, Debug)]

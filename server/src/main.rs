@@ -102,6 +102,14 @@ async fn run(command: Command) -> Result<ExitCode> {
             logging::start(&environment, "off")?;
             provider::run(args, &environment).await
         }
+        Command::Calls(args) => {
+            let token = host::token(args.running.token.as_ref(), &environment);
+            everturn_terminal::calls(&args.running, token.as_ref(), args.watch).await
+        }
+        Command::Status(args) => {
+            let token = host::token(args.token.as_ref(), &environment);
+            everturn_terminal::status_line(&args.server, token.as_ref()).await
+        }
         Command::Tools(args) => {
             everturn_terminal::tools(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
         }

@@ -6,6 +6,7 @@
 
 mod args;
 mod calendar;
+mod calls;
 mod chat;
 mod conversations;
 mod decision;
@@ -25,6 +26,7 @@ pub mod visible;
 pub mod wording;
 
 pub use args::{Approvals, Chat, Conversations, Running};
+pub use calls::{line as status_line, run as calls};
 pub use chat::{Host, Kept, Private, Resume, run as chat, run_once};
 pub use conversations::{Shared, Source, run as conversations};
 pub use explain::{Explain, Plan, Stage, Transport, run as explain};

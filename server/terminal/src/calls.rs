@@ -1,0 +1,199 @@
+//! `everturn calls` and `everturn status`: the calls that pass through a running server.
+
+use std::{
+    io::{self, IsTerminal as _, Write},
+    process::ExitCode,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Result, bail};
+use everturn_wire::{CallInfo, CallPhase, Calls};
+use tokio::time::{sleep, timeout};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::{
+    Hidden,
+    args::Running,
+    printer::{self, Ink, Printer},
+    remote::{Address, Clock, Remote},
+    running, wording,
+};
+
+const GAP: &str = "  ";
+const HEAD: [&str; 3] = ["PROGRAM", "MODEL", "ASKED"];
+
+/// How often the calls are asked for again.
+const REFRESH: Duration = Duration::from_secs(1);
+
+/// How long a status line may take: whoever shows it asks again soon.
+const SOON: Duration = Duration::from_millis(500);
+
+/// Moves the cursor to the top, and clears what is below it.
+const TOP: &str = "\u{1b}[H\u{1b}[J";
+
+/// Prints the calls of a server; again and again if `watches`, until interrupted.
+///
+/// # Errors
+/// When there is no such server, or it does not report its calls.
+pub async fn run(args: &Running, token: Option<&Hidden>, watches: bool) -> Result<ExitCode> {
+    if watches && !io::stdout().is_terminal() {
+        bail!("--watch needs a terminal: leave it out, or use --json");
+    }
+    loop {
+        if watches {
+            write!(io::stdout(), "{TOP}")?;
+        }
+        let print =
+            |told: &Calls, clock: Clock, printer: &mut Printer<_>| table(&told.calls, now(), clock, printer);
+        let ended = running::print(args, token, ("/calls", "its calls"), print).await?;
+        if !watches {
+            return Ok(ended);
+        }
+        sleep(REFRESH).await;
+    }
+}
+
+/// Prints one line about the calls that wait, or nothing; also if there is no server.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub async fn line(server: &str, token: Option<&Hidden>) -> Result<ExitCode> {
+    let asked = async {
+        let address = Address::parse(server)?;
+        let answer = Remote::new(&address, token)?.get("/calls").await?;
+        answer.map(|answer| Ok((answer.read::<Calls>()?, answer.clock))).transpose()
+    };
+    if let Ok(Ok(Some((told, clock)))) = timeout(SOON, asked).await
+        && let Some(line) = summary(&told.calls, now(), clock)
+    {
+        return printer::unless_closed(Ok(writeln!(io::stdout(), "{line}").map(|()| ExitCode::SUCCESS)?));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn table(calls: &[CallInfo], now: u64, clock: Clock, printer: &mut Printer<impl Write>) -> Result<ExitCode> {
+    if calls.is_empty() {
+        printer.line(Ink::Faint, "No calls.")?;
+    } else {
+        let rows: Vec<[&str; 3]> =
+            calls.iter().map(|call| [program(call), &call.model, &call.target]).collect();
+        let widest = |column: usize| {
+            rows.iter().map(|row| row[column].width()).max().unwrap_or(0).max(HEAD[column].len())
+        };
+        let widths = [0, 1, 2].map(widest);
+        let cells = |row: &[&str; 3]| -> String {
+            row.iter().zip(widths).map(|(text, width)| printer::pad(text, width) + GAP).collect()
+        };
+        printer.line(Ink::Faint, &format!("{}STATE", cells(&HEAD)))?;
+        for (call, row) in calls.iter().zip(&rows) {
+            printer.write(Ink::Plain, &cells(row))?;
+            let ink = if call.phase == CallPhase::Waiting { Ink::Warning } else { Ink::Good };
+            printer.line(ink, &state(call, now, clock))?;
+        }
+    }
+    printer.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn program(call: &CallInfo) -> &str {
+    call.program.as_deref().unwrap_or("?")
+}
+
+/// What a call is doing, and why.
+fn state(call: &CallInfo, now: u64, clock: Clock) -> String {
+    match call.phase {
+        CallPhase::Waiting => format!("waits {}{}", left(call, now, clock), why(call)),
+        CallPhase::Asking if call.retries > 0 => format!("asks again{}", why(call)),
+        CallPhase::Asking => "asks".to_owned(),
+        CallPhase::Answering => "is answered".to_owned(),
+        CallPhase::Kept => "answered; nobody has taken the answer yet".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn left(call: &CallInfo, now: u64, clock: Clock) -> String {
+    let until = call.next_at.map_or(now, |at| clock.here(at));
+    wording::span(until.saturating_sub(now).div_ceil(1000) * 1000)
+}
+
+/// Why it waits, and how often it was tried.
+fn why(call: &CallInfo) -> String {
+    let category = call.category.map(wording::category);
+    let tried = (call.retries > 0).then(|| wording::retries(call.retries));
+    let words: Vec<String> = category.into_iter().chain(tried).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
+}
+
+/// One line about the call that waits longest; `None` if none waits.
+fn summary(calls: &[CallInfo], now: u64, clock: Clock) -> Option<String> {
+    let waiting: Vec<&CallInfo> = calls.iter().filter(|call| call.phase == CallPhase::Waiting).collect();
+    let longest = waiting.iter().max_by_key(|call| call.next_at)?;
+    let more = match waiting.len() {
+        1 => String::new(),
+        all => format!(" (and {} more)", all - 1),
+    };
+    Some(format!("everturn: {} {}{more}", longest.target, state(longest, now, clock)))
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_wire::Category;
+
+    use super::*;
+
+    fn call(phase: CallPhase) -> CallInfo {
+        CallInfo {
+            id: "call-1".into(),
+            program: Some("claude-cli/2".into()),
+            session: None,
+            model: "sonnet".into(),
+            target: "anthropic/sonnet".into(),
+            phase,
+            started_at: 0,
+            next_at: None,
+            retries: 0,
+            waited_ms: 0,
+            because: None,
+            category: None,
+            listeners: 1,
+        }
+    }
+
+    fn waiting(next_at: u64) -> CallInfo {
+        let category = Some(Category::Overloaded);
+        CallInfo { next_at: Some(next_at), retries: 3, category, ..call(CallPhase::Waiting) }
+    }
+
+    #[test]
+    fn a_table_says_what_each_call_does() {
+        let calls = [
+            waiting(66_500),
+            call(CallPhase::Asking),
+            CallInfo { program: None, ..call(CallPhase::Answering) },
+        ];
+        let mut out = Vec::new();
+        table(&calls, 1_000, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "PROGRAM       MODEL   ASKED             STATE\n\
+             claude-cli/2  sonnet  anthropic/sonnet  waits 1 min 6 s: overloaded, 3 retries\n\
+             claude-cli/2  sonnet  anthropic/sonnet  asks\n\
+             ?             sonnet  anthropic/sonnet  is answered\n",
+        );
+        let mut out = Vec::new();
+        table(&[], 0, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "No calls.\n");
+    }
+
+    #[test]
+    fn a_line_is_about_the_longest_wait() {
+        assert_eq!(summary(&[call(CallPhase::Asking)], 0, Clock::default()), None);
+        let line = summary(&[waiting(5_000), waiting(9_000)], 0, Clock::default()).unwrap();
+        assert_eq!(line, "everturn: anthropic/sonnet waits 9 s: overloaded, 3 retries (and 1 more)");
+    }
+}
