@@ -61,7 +61,7 @@ pub async fn line(server: &str, token: Option<&Hidden>) -> Result<ExitCode> {
     let asked = async {
         let address = Address::parse(server)?;
         let answer = Remote::new(&address, token)?.get("/calls").await?;
-        answer.map(|answer| Ok((answer.read::<Calls>()?, answer.clock))).transpose()
+        answer.map(|answer| anyhow::Ok((answer.read::<Calls>()?, answer.clock))).transpose()
     };
     if let Ok(Ok(Some((told, clock)))) = timeout(SOON, asked).await
         && let Some(line) = summary(&told.calls, now(), clock)
