@@ -71,7 +71,12 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     println!("{KILL_SHARE}={share}");
     let nats = tool::nats_server_in(&target);
     step("Rust tests", || {
-        cargo_with(root, &[&["test", "--locked", "--workspace"], &FULL[..]].concat(), &share, &nats)
+        cargo_with(
+            root,
+            &[&["test", "--locked", "--no-fail-fast", "--workspace"], &FULL[..]].concat(),
+            &share,
+            &nats,
+        )
     })?;
     step("Rust tests of the default build", || {
         cargo_with(root, &["test", "--locked", "--workspace", "--test", "feature"], &share, &nats)

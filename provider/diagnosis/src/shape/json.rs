@@ -95,7 +95,10 @@ fn read(value: &Value, depth: usize, found: &mut Findings) {
     match value {
         _ if depth > DEEPEST => {}
         Value::Object(fields) => {
-            for (key, value) in fields {
+            // By name, so that the result does not depend on the order in which a provider writes.
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_unstable_by_key(|(key, _)| *key);
+            for (key, value) in sorted {
                 field(&small(key), value, depth, fields, found);
             }
         }
