@@ -63,7 +63,7 @@ test('a call shows what is to run, runs when it is allowed, and takes no focus',
   const card = cards();
   assert.equal(await card.getAttribute('aria-label'), 'roll_dice needs your approval');
   assert.equal(await page.locator('#announcer').textContent(), 'roll_dice needs your approval');
-  assert.equal(await card.locator('.arguments').innerText(), 'count\n2\nsides\n20');
+  assert.equal(await card.locator('.arguments').innerText(), 'sides\n20\ncount\n2');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'send');
   provider.says('There they are.');
   await button('Allow once').click();

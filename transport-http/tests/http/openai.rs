@@ -165,7 +165,7 @@ async fn what_cannot_be_done_is_an_error_that_clients_read() {
     for (answer, status) in [
         (call(world.address, plain).await, 415),
         (get(world.address, CHAT).await, 405),
-        (get(world.address, "/v1/embeddings").await, 404),
+        (get(world.address, "/v1/embeddings").await, 405),
         (get(world.address, "/v1/models/none").await, 404),
         (post(world.address, CHAT, json!({ "messages": [] })).await, 400),
     ] {

@@ -89,7 +89,7 @@ mod tests {
             (json!({ "code": "if x:\n\treturn" }), vec!["code:", "  if x:", "  \treturn"]),
             (
                 json!({ "path": "a\u{202e}b", "list": [1, "\u{1b}"] }),
-                vec!["list: [1,\"\\u001b\"]", "path: a<U+202E>b"],
+                vec!["path: a<U+202E>b", "list: [1,\"\\u001b\"]"],
             ),
             (json!("ls\nrm"), vec!["ls", "rm"]),
             (json!({ "empty": " " }), vec!["empty: \" \""]),
