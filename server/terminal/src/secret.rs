@@ -27,11 +27,13 @@ impl Drop for Raw {
 /// When the terminal cannot be read, or the person presses Ctrl-C.
 pub fn ask_secret(question: &str) -> Result<Option<String>> {
     let mut out = io::stderr();
-    write!(out, "{question}")?;
-    out.flush()?;
     let read = {
+        // Before the question: what is pasted at once must not be shown, either.
         enable_raw_mode()?;
         let _raw = Raw;
+        // The terminal does not add the carriage return now.
+        write!(out, "{}", question.replace('\n', "\r\n"))?;
+        out.flush()?;
         line()
     };
     writeln!(out)?;
