@@ -51,7 +51,7 @@ test('a report is a card, and failed replies are lines', async () => {
   await settled(page);
   const card = page.locator('.report');
   assert.equal(await card.locator('summary').textContent(), 'Final report');
-  assert.deepEqual((await card.innerText()).split(/\s*\n\s*/), ['Final report', 'findings', '1', 'one', '2', 'two', 'notes', 'First.', 'Second.', 'status', 'done']);
+  assert.deepEqual((await card.innerText()).split(/\s*\n\s*/), ['Final report', 'status', 'done', 'findings', '1', 'one', '2', 'two', 'notes', 'First.', 'Second.']);
   assert.ok(await card.evaluate(({ open }) => open), 'a short one is open');
   assert.deepEqual(await notes(), [MISSING], 'the step goes on');
   assert.equal(await page.locator('.tool.failed').count(), 1, 'the rejected one');
