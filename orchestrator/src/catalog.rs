@@ -127,7 +127,9 @@ impl Offered {
     }
 
     pub(crate) fn replace(&self, catalog: Catalog) {
-        let models = Arc::new(self.defaults.resolve(catalog));
+        let mut models = self.defaults.resolve(catalog);
+        models.names = self.now().names.clone();
+        let models = Arc::new(models);
         *self.models.write().unwrap_or_else(PoisonError::into_inner) = models;
     }
 }

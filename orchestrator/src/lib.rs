@@ -26,6 +26,7 @@ mod log;
 mod memory;
 mod model;
 mod model_reviewer;
+mod names;
 mod new_id;
 mod notice;
 mod observer;

@@ -7,6 +7,7 @@ use everturn_wire::{Category, Failure, Parameters};
 
 use crate::{
     Error,
+    names::Names,
     route::{self, Route},
     upstream::RelayProvider,
 };
@@ -89,6 +90,8 @@ pub(crate) struct Models {
     pub(crate) unlisted: Vec<(String, Arc<dyn Provider>)>,
     /// Context windows in tokens, by model id.
     pub(crate) windows: BTreeMap<String, u64>,
+    /// The models used so far that are not listed.
+    pub(crate) names: Arc<Names>,
 }
 
 impl Models {
@@ -154,7 +157,11 @@ impl Models {
                 of(last).or_else(|| of(self.default.as_deref())).or_else(first)
             }
         };
-        chosen.ok_or_else(|| Error::UnknownModel {
+        let is_bounded = |choice: &Choice| match choice {
+            Choice::Model(model) => self.lists(&model.id) || self.names.takes(&model.id),
+            Choice::Route(_) => true,
+        };
+        chosen.filter(is_bounded).ok_or_else(|| Error::UnknownModel {
             model: asked.unwrap_or_default().chars().take(SHOWN).collect(),
             known: self.ids(),
         })
@@ -203,6 +210,10 @@ impl Models {
     /// Returns the target with this name.
     pub(crate) fn target(&self, name: &str) -> Option<Target> {
         self.model(name).map(|model| model.target.clone())
+    }
+
+    fn lists(&self, id: &str) -> bool {
+        self.models.iter().any(|model| model.id == id)
     }
 
     fn model(&self, id: &str) -> Option<Arc<Model>> {

@@ -209,9 +209,9 @@ impl Orchestrator {
         let shutdown: Arc<Shutdown> = Arc::default();
         let timers = Arc::new(Timers::new(clock.clone(), waker.clone()));
         let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
+        let calls = Arc::new(Calls::new(memory.clone()));
         let home = Home { loaded: Arc::default(), timers, shutdown, observers, peers, memory };
         let registry = Arc::new(Registry::new(journal, clock, retry, home));
-        let calls = Arc::default();
         waker.set(&registry, &ports, &calls);
         Self { registry, ports, calls, hidden: None }
     }

@@ -14,6 +14,7 @@ mod known_vendor;
 mod mcp;
 mod memory;
 mod one_or_more;
+mod part;
 mod passing;
 mod permission;
 mod postgres;
@@ -29,7 +30,7 @@ mod written;
 
 use std::{
     collections::BTreeSet,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -265,90 +266,6 @@ impl Config {
             final_report,
             system_prompt: file.system_prompt,
         })
-    }
-
-    /// Returns only where added providers are kept, and the names that belong to the configuration.
-    pub(crate) fn added(flags: &Flags, environment: &Environment<'_>) -> Result<(AddedFile, Vec<String>)> {
-        let file = Self::read(Self::path(flags, environment).as_deref())?;
-        let place = added_file(flags, environment, file.server.data);
-        let place = place.context("no home directory to keep keys in: name the data file with --data")?;
-        let mut names: Vec<String> = file.providers.iter().map(|table| table.name.clone()).collect();
-        if names.is_empty() {
-            names.extend(Provider::of_environment(environment)?.into_iter().map(|provider| provider.name));
-        }
-        Ok((place, names))
-    }
-
-    /// Returns only the path of the data file. Reading conversations needs no provider key.
-    pub(crate) fn data(flags: &Flags, environment: &Environment<'_>) -> Result<PathBuf> {
-        let file = Self::read(Self::path(flags, environment).as_deref())?;
-        data(flags, environment, file.server.data)?.context("conversations in memory end with their server")
-    }
-
-    /// Returns only how to join the cluster that keeps conversations, if there is one.
-    pub(crate) fn cluster(flags: &Flags, environment: &Environment<'_>) -> Result<Option<Cluster>> {
-        let file = Self::read(Self::path(flags, environment).as_deref())?;
-        Cluster::resolve(flags, environment, file.cluster)
-    }
-
-    /// Returns only how to use the Postgres database that keeps conversations, if there is one.
-    pub(crate) fn postgres(flags: &Flags, environment: &Environment<'_>) -> Result<Option<Postgres>> {
-        let file = Self::read(Self::path(flags, environment).as_deref())?;
-        Postgres::resolve(flags, environment, file.postgres, &file.source)
-    }
-
-    /// Returns only the URL at which a server with this configuration can be reached from this machine.
-    pub(crate) fn own_url(flags: &Flags, environment: &Environment<'_>) -> Result<String> {
-        let listen = match given_listen(flags, environment) {
-            // The file is not needed.
-            Some(listen) => Some(listen),
-            None => Self::read(Self::path(flags, environment).as_deref())?.server.listen,
-        };
-        let mut address = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
-        if address.port() == 0 {
-            bail!(
-                "the server listens on any free port (0): name it with --server, e.g. --server http://{DEFAULT_LISTEN}"
-            );
-        }
-        if address.ip().is_unspecified() {
-            address.set_ip(match address {
-                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-            });
-        }
-        Ok(format!("http://{address}"))
-    }
-
-    /// Returns only the retry settings.
-    pub(crate) fn retry(flags: &Flags, environment: &Environment<'_>) -> Result<Retry> {
-        Retry::resolve(&Self::read(Self::path(flags, environment).as_deref())?.retry)
-    }
-
-    /// Returns only the retry settings of a route, and its targets, one per credential. Keys may be missing.
-    pub(crate) fn on_route(
-        flags: &Flags,
-        environment: &Environment<'_>,
-        name: &str,
-    ) -> Result<(Retry, Vec<Target>)> {
-        let file = Self::read(Self::path(flags, environment).as_deref())?;
-        let retry = Retry::resolve(&file.retry)?;
-        let of_environment = match file.providers.is_empty() {
-            true => Provider::of_environment(environment)?,
-            false => Vec::new(),
-        };
-        let Known { mut on, off, mut open } = known(&of_environment, &file.providers);
-        on.extend(off);
-        open.extend(file.providers.iter().map(|table| table.name.clone()));
-        let known = Known { on, open, ..Known::default() };
-        let (routes, _) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
-        let name = name.strip_prefix("route/").unwrap_or(name);
-        let Some(route) = routes.iter().find(|route| route.name == name) else {
-            let all: Vec<&str> = routes.iter().map(|route| route.name.as_str()).collect();
-            let all = if all.is_empty() { "none is configured".to_owned() } else { all.join(", ") };
-            bail!("there is no route {name:?}; known routes: {all}");
-        };
-        let targets = route.targets.iter().flat_map(|id| targets(id, &file.providers)).collect();
-        Ok((Retry { schedule: route.schedule, ..retry }, targets))
     }
 
     fn read(path: Option<&Path>) -> Result<File> {

@@ -3,10 +3,8 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use everturn_kernel::{Op, Request, StreamEvent};
-use everturn_orchestrator::{Orchestrator, Page, Take, Window};
-use everturn_wire::{
-    Chunk, ConversationId, ConversationStatus, ConversationSummary, DoneReason, Message, Role, StoredChunk,
-};
+use everturn_orchestrator::{Orchestrator, Take, Window};
+use everturn_wire::{Chunk, ConversationId, ConversationStatus, DoneReason, Message, Role, StoredChunk};
 use futures_util::StreamExt as _;
 use tokio::{
     sync::{Semaphore, broadcast::error::RecvError},
@@ -25,8 +23,7 @@ const SHOWN: usize = 1500;
 /// Maximum length of a title, in characters.
 const LONGEST: usize = 60;
 
-/// How many of the latest conversations are looked through, and how many are remembered as done.
-const LATEST: usize = 50;
+/// How many conversations are remembered as done.
 const REMEMBERED: usize = 1024;
 
 const INSTRUCTIONS: &str = "Write a title for this conversation: two to six words in its language, on one line, without quotation marks and \
@@ -38,7 +35,11 @@ pub(crate) async fn keep_up(orchestrator: Orchestrator, providers: Providers, ti
     let mut seen: VecDeque<ConversationId> = VecDeque::new();
     loop {
         let id = match changes.recv().await {
-            Ok(change) if change.status == ConversationStatus::Idle => change.conversation_id,
+            Ok(change)
+                if change.status == ConversationStatus::Idle && !change.conversation_id.is_ephemeral() =>
+            {
+                change.conversation_id
+            }
             Ok(_) | Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
@@ -77,8 +78,8 @@ async fn make(
         Window { limit: Some(100), max_bytes: Some(64 << 10), take: Take::Oldest, ..Window::default() };
     let chunks = orchestrator.history(id, window).await.ok()?.chunks;
     let [asked, answered] = [Role::User, Role::Assistant].map(|role| said(&chunks, role));
-    let known = summary(orchestrator, id).await.filter(|known| is_automatic(&known.title, &asked))?;
-    let model = titles.model.clone().or(only.model.clone()).or(known.model)?;
+    let known = orchestrator.title(id).await.ok().filter(|title| is_automatic(title, &asked))?;
+    let model = titles.model.clone().or(only.model.clone())?;
     let is_free = |target: &everturn_wire::TargetState| target.target != model || target.until.is_none();
     if answered.is_empty() || !orchestrator.targets().iter().all(is_free) {
         return None;
@@ -114,14 +115,8 @@ async fn make(
     }
     let title = plain(&written)?;
     // A person may have named it meanwhile.
-    summary(orchestrator, id).await.filter(|now| now.title == known.title)?;
+    orchestrator.title(id).await.ok().filter(|now| *now == known)?;
     orchestrator.rename(id, &title).await.ok().map(drop)
-}
-
-/// Returns the conversation's entry in the list; `None` for those that are not listed, or no longer among the latest.
-async fn summary(orchestrator: &Orchestrator, id: &ConversationId) -> Option<ConversationSummary> {
-    let (list, _) = orchestrator.conversations(Page { after: None, limit: Some(LATEST) }).await.ok()?;
-    list.into_iter().find(|each| each.id == *id)
 }
 
 /// Returns the first texts of one side.

@@ -17,6 +17,7 @@ use crate::{
     cluster::{Peers, Reply, Request},
     notice::Notice,
     registry::Registry,
+    relay::Calls,
     session::Ports,
 };
 
@@ -34,14 +35,14 @@ const MAX_NAMES: usize = 100;
 const MAX_NAME: usize = 128;
 
 /// The parts of an orchestrator, as long as somebody else keeps them.
-struct Parts(Weak<Registry>, Weak<Ports>);
+struct Parts(Weak<Registry>, Weak<Ports>, Weak<Calls>);
 
 impl Parts {
     fn get(&self) -> Option<Orchestrator> {
         Some(Orchestrator {
             registry: self.0.upgrade()?,
             ports: self.1.upgrade()?,
-            calls: Arc::default(),
+            calls: self.2.upgrade()?,
             hidden: None,
         })
     }
@@ -84,7 +85,7 @@ impl Orchestrator {
     }
 
     fn parts(&self) -> Parts {
-        Parts(Arc::downgrade(&self.registry), Arc::downgrade(&self.ports))
+        Parts(Arc::downgrade(&self.registry), Arc::downgrade(&self.ports), Arc::downgrade(&self.calls))
     }
 
     /// Renews this node's lease and looks who is there. Returns whether a node is gone.

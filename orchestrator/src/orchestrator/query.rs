@@ -107,6 +107,15 @@ impl Orchestrator {
         })
     }
 
+    /// Returns a conversation's title.
+    ///
+    /// # Errors
+    /// When the conversation does not exist, or the journal fails.
+    pub async fn title(&self, id: &ConversationId) -> Result<String, Error> {
+        let stored = self.ports.journal.load(id).await?;
+        stored.map(|stored| stored.head.title).ok_or_else(|| Error::UnknownConversation { id: id.clone() })
+    }
+
     /// Returns the current state of a conversation.
     ///
     /// # Errors

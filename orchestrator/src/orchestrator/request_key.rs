@@ -33,9 +33,11 @@ impl RequestKey {
         let content = (
             (&start.conversation_id, &start.text, &start.images, &start.model, &start.reasoning_effort),
             (&start.retry, start.approvals, &start.history, &start.tools, &start.parameters, start.ephemeral),
-            (&start.final_report, start.bare),
+            &start.final_report,
         );
-        Ok(Some(Self { key: digest(key), content: digest(&content) }))
+        // Requests of former versions were never bare: their keys stay valid.
+        let content = if start.bare { digest(&(content, "bare")) } else { digest(&content) };
+        Ok(Some(Self { key: digest(key), content }))
     }
 
     /// Returns the id of the turn that the request starts.

@@ -6,6 +6,7 @@ use everturn_wire::{CallInfo, CallPhase, ConversationId};
 use tokio::sync::mpsc;
 
 use super::{key::CallKey, tape::Tape};
+use crate::memory::Account;
 
 /// What a call is told from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +39,11 @@ impl Call {
     pub(super) fn new(
         id: ConversationId,
         key: CallKey,
+        account: Account,
         orders: mpsc::Sender<Order>,
         state: CallInfo,
     ) -> Self {
-        Self { id, key, tape: Arc::default(), orders, state: Mutex::new(state) }
+        Self { id, key, tape: Arc::new(Tape::new(account)), orders, state: Mutex::new(state) }
     }
 
     pub(super) fn order(&self, order: Order) -> bool {

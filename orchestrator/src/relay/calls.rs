@@ -12,12 +12,12 @@ use tokio::sync::mpsc;
 use super::{
     Listener, RelayCall, RelayError,
     call::{Call, ORDERS, Order},
-    choice::{self, Chosen, Names},
+    choice::{self, Chosen},
     kept::Kept,
     key::CallKey,
     run::{self, Task},
 };
-use crate::{clock::Clock, new_id, session::Ports, shutdown::Stage};
+use crate::{clock::Clock, memory::Memory, names::Names, new_id, session::Ports, shutdown::Stage};
 
 /// How long a call goes on while nobody listens, and how long an answer is kept that nobody took.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -32,8 +32,9 @@ const MOST_BODIES: usize = 256 << 20;
 const MOST_CALLS: usize = 16_384;
 
 /// All calls of the process.
-#[derive(Default)]
 pub(crate) struct Calls {
+    /// Answers count towards the memory of all conversations.
+    memory: Arc<Memory>,
     names: Names,
     kept: Arc<Kept>,
     book: Mutex<Book>,
@@ -48,6 +49,10 @@ struct Book {
 }
 
 impl Calls {
+    pub(crate) fn new(memory: Arc<Memory>) -> Self {
+        Self { memory, names: Names::default(), kept: Arc::default(), book: Mutex::default() }
+    }
+
     /// Begins a call, or joins the one that this request repeats. The call goes on if the listener is dropped.
     ///
     /// # Errors
@@ -60,8 +65,8 @@ impl Calls {
         if ports.shutdown.stage() != Stage::Open {
             return Err(RelayError::ShuttingDown);
         }
-        let key = CallKey::of(&asked);
-        if let Some(listener) = self.join(ports, &key, asked.session.is_some()) {
+        let (key, has_session) = (CallKey::of(&asked), asked.session.is_some());
+        if let Some(listener) = self.join(ports, &self.lock(), &key, has_session) {
             return Ok(listener);
         }
         let now = ports.clock.now();
@@ -84,10 +89,14 @@ impl Calls {
             category: None,
             listeners: 1,
         };
-        let call = Arc::new(Call::new(id.clone(), key, orders, state));
+        let call = Arc::new(Call::new(id.clone(), key, self.memory.open(), orders, state));
         let size = asked.request.body.len();
-        {
+        let listener = {
             let mut book = self.lock();
+            // The same request may have begun a call meanwhile.
+            if let Some(listener) = self.join(ports, &book, &key, has_session) {
+                return Ok(listener);
+            }
             if book.by_id.len() >= MOST_CALLS {
                 return Err(RelayError::NoRoom(format!(
                     "{MOST_CALLS} calls wait or run already: try again later"
@@ -102,8 +111,9 @@ impl Calls {
             book.bodies += size;
             book.by_key.insert(key, call.clone());
             book.by_id.insert(id, call.clone());
-        }
-        let listener = self.listener(ports, &call);
+            // Under the lock, so that a repetition without a session sees that somebody listens.
+            self.listener(ports, &call)
+        };
         let task =
             Task { ports: ports.clone(), call: call.clone(), asked, chosen, inbox, kept: self.kept.clone() };
         let (calls, present) = (Arc::downgrade(self), ports.shutdown.present());
@@ -121,10 +131,16 @@ impl Calls {
 
     /// Joins the call that a request repeats. Without a session, a request counts as a repetition only if nobody listens
     /// any more: equal requests may be meant to be answered separately.
-    fn join(self: &Arc<Self>, ports: &Arc<Ports>, key: &CallKey, has_session: bool) -> Option<Listener> {
-        let call = self.lock().by_key.get(key).cloned()?;
+    fn join(
+        self: &Arc<Self>,
+        ports: &Arc<Ports>,
+        book: &Book,
+        key: &CallKey,
+        has_session: bool,
+    ) -> Option<Listener> {
+        let call = book.by_key.get(key)?;
         let may = has_session || !call.tape.is_listened_to();
-        if may { self.listener(ports, &call) } else { None }
+        if may { self.listener(ports, call) } else { None }
     }
 
     fn listener(self: &Arc<Self>, ports: &Arc<Ports>, call: &Arc<Call>) -> Option<Listener> {

@@ -1,10 +1,6 @@
 //! Who is asked, by which rules.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Budget, Millis, Schedule, Settings, Target};
 use everturn_wire::{OnQuota, RetrySettings};
@@ -12,6 +8,7 @@ use everturn_wire::{OnQuota, RetrySettings};
 use super::{RelayCall, RelayError, at_once::AtOnce, key};
 use crate::{
     model::{Choice, Models},
+    names::Names,
     retry_settings::Set,
     route::{PREFIX, on_route},
     session::Ports,
@@ -23,23 +20,6 @@ const SHOWN: usize = 128;
 
 /// Stands for all further models that no configuration lists.
 const UNLISTED: &str = "*";
-
-/// Maximum number of models and callers that limits are remembered for separately, besides those that are configured:
-/// callers cannot fill the memory with names.
-const MOST_NAMES: usize = 1024;
-
-/// Names that callers made up.
-#[derive(Default)]
-pub(super) struct Names(Mutex<HashSet<String>>);
-
-impl Names {
-    /// Whether a name may be used to tell targets apart.
-    fn takes(&self, name: &str) -> bool {
-        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        names.contains(name)
-            || (names.len() < MOST_NAMES && name.len() <= SHOWN && names.insert(name.to_owned()))
-    }
-}
 
 /// One target that a call may ask.
 #[derive(Clone)]

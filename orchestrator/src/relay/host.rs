@@ -27,7 +27,9 @@ use super::{
     tee::Tee,
     within::Within,
 };
-use crate::{gate::Pass, health, session::Ports, shutdown::Stage, telemetry, upstream::Outgoing};
+use crate::{
+    gate::Pass, health, memory::Metered, session::Ports, shutdown::Stage, telemetry, upstream::Outgoing,
+};
 
 /// Maximum size of a refusal that is kept during a wait, in bytes.
 const MOST_REFUSAL: usize = 64 << 10;
@@ -66,10 +68,11 @@ impl CallHost {
         telemetry::provider_called(&name);
         let pass = self.pass(turn, &leg);
         let tape = self.call.tape.clone();
-        let facts = Tee { events: leg.upstream.send(self.outgoing(&leg)), tape: tape.clone() };
+        let account = tape.account.clone();
+        let facts = Metered::new(Tee::new(leg.upstream.send(self.outgoing(&leg)), tape), account);
         let clock = self.ports.clock.clone();
         let facts = match turn.settings().budget.deadline {
-            Some(deadline) => Within::new(facts, tape, clock.clone(), deadline).boxed(),
+            Some(deadline) => Within::new(facts, clock.clone(), deadline).boxed(),
             None => facts.boxed(),
         };
         match turn.target() {

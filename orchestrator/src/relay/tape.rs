@@ -13,6 +13,7 @@ use futures_core::Stream;
 use http::{HeaderMap, StatusCode};
 
 use super::NoAnswer;
+use crate::memory::Account;
 
 /// Maximum size of an answer that is kept from its start, for those who join late, in bytes.
 const MOST_KEPT: usize = 8 << 20;
@@ -36,8 +37,9 @@ pub enum Said {
 }
 
 /// A call's answer so far.
-#[derive(Default)]
 pub(super) struct Tape {
+    /// What a complete answer takes. While it arrives, its call counts what is kept ([`Self::piece`]).
+    pub(super) account: Account,
     inner: Mutex<Inner>,
 }
 
@@ -77,6 +79,10 @@ struct Place {
 }
 
 impl Tape {
+    pub(super) fn new(account: Account) -> Self {
+        Self { account, inner: Mutex::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Each change is complete when it is made, so a panic leaves the value consistent.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -101,14 +107,18 @@ impl Tape {
         self.lock().head = Some((status, headers));
     }
 
-    pub(super) fn piece(&self, piece: Bytes) {
+    /// Adds a piece. Returns by how many bytes what is kept has grown.
+    pub(super) fn piece(&self, piece: Bytes) -> usize {
         let mut inner = self.lock();
-        inner.size += piece.len();
+        let size = piece.len();
+        inner.size += size;
         inner.pieces.push(piece);
-        if inner.is_shown {
-            inner.drop_read();
-            inner.wake_listeners();
+        if !inner.is_shown {
+            return size;
         }
+        inner.drop_read();
+        inner.wake_listeners();
+        if inner.dropped > 0 { 0 } else { size }
     }
 
     pub(super) fn cut(&self) {
@@ -135,6 +145,9 @@ impl Tape {
         });
         inner.is_shown = true;
         inner.wake_listeners();
+        let kept = inner.pieces.iter().map(Bytes::len).sum();
+        drop(inner);
+        self.account.add(kept);
     }
 
     /// Whether listeners have seen anything of the answer.

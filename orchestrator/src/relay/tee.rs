@@ -15,8 +15,25 @@ use super::tape::Tape;
 use crate::upstream::Passed;
 
 pub(super) struct Tee {
-    pub(super) events: BoxStream<'static, Passed>,
-    pub(super) tape: Arc<Tape>,
+    events: BoxStream<'static, Passed>,
+    tape: Arc<Tape>,
+    /// Whether the upstream has said how the call ended.
+    is_over: bool,
+}
+
+impl Tee {
+    pub(super) fn new(events: BoxStream<'static, Passed>, tape: Arc<Tape>) -> Self {
+        Self { events, tape, is_over: false }
+    }
+}
+
+impl Drop for Tee {
+    fn drop(&mut self) {
+        // Cut off by us: what has arrived is neither an answer nor a refusal.
+        if !self.is_over {
+            self.tape.withdraw();
+        }
+    }
 }
 
 impl Stream for Tee {
@@ -31,10 +48,14 @@ impl Stream for Tee {
             let Some(event) = ready!(self.events.poll_next_unpin(cx)) else { return Poll::Ready(None) };
             match event {
                 Passed::Head(status, headers) => self.tape.head(status, headers),
-                Passed::Piece(piece) => self.tape.piece(piece),
+                Passed::Piece(piece) => match self.tape.piece(piece) {
+                    0 => {}
+                    more => return Poll::Ready(Some(StreamEvent::Collected(more))),
+                },
                 Passed::Cut => self.tape.cut(),
                 Passed::Fact(fact) => {
-                    if fact == StreamEvent::Opaque {
+                    self.is_over |= matches!(fact, StreamEvent::Finished(_) | StreamEvent::Failed(_));
+                    if matches!(fact, StreamEvent::Opaque) {
                         self.tape.show();
                     }
                     return Poll::Ready(Some(fact));

@@ -12,18 +12,16 @@ use everturn_wire::{Category, Failure};
 use futures_core::{Stream, future::BoxFuture};
 use futures_util::{FutureExt as _, StreamExt as _};
 
-use super::tape::Tape;
 use crate::clock::Clock;
 
 /// The events of a call that fails if its content has not begun by a deadline.
 pub(super) struct Within<S> {
     events: S,
-    tape: Arc<Tape>,
     deadline: Option<BoxFuture<'static, ()>>,
 }
 
 impl<S> Within<S> {
-    pub(super) fn new(events: S, tape: Arc<Tape>, clock: Arc<dyn Clock>, deadline: Millis) -> Self {
+    pub(super) fn new(events: S, clock: Arc<dyn Clock>, deadline: Millis) -> Self {
         let late = async move {
             loop {
                 let left = deadline.since(clock.now());
@@ -33,7 +31,7 @@ impl<S> Within<S> {
                 clock.sleep(Duration::from_millis(left)).await;
             }
         };
-        Self { events, tape, deadline: Some(late.boxed()) }
+        Self { events, deadline: Some(late.boxed()) }
     }
 }
 
@@ -50,8 +48,6 @@ impl<S: Stream<Item = StreamEvent> + Unpin> Stream for Within<S> {
             && deadline.poll_unpin(cx).is_ready()
         {
             self.deadline = None;
-            // What has arrived is not an answer.
-            self.tape.withdraw();
             let text = "no content arrived within the budget of the call";
             return Poll::Ready(Some(StreamEvent::Failed(Failure::new(Category::Timeout, false, text))));
         }

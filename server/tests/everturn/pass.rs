@@ -2,13 +2,9 @@
 
 use everturn_sim::{Loopback, Reply, fault};
 use hyper::Method;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::{
-    join,
-    time::{sleep, timeout},
-};
+use tokio::{join, task::yield_now, time::timeout};
 
 use crate::{
     client::{Response, get, post, send, try_send},
@@ -17,6 +13,7 @@ use crate::{
 
 mod control;
 mod doors;
+mod hostile;
 mod identity;
 mod messages;
 
@@ -47,7 +44,7 @@ async fn calls_until(server: &Server, is_so: impl Fn(&[Value]) -> bool) -> Vec<V
             if is_so(&calls) {
                 return calls;
             }
-            sleep(Duration::from_millis(10)).await;
+            yield_now().await;
         }
     })
     .await

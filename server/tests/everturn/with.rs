@@ -149,8 +149,12 @@ async fn a_program_ends_with_an_everturn_that_is_killed() {
 #[tokio::test]
 async fn a_program_has_the_terminal_and_its_ctrl_c() {
     let home = Home::empty();
-    // A shell may have started the tests with the signal ignored.
-    let script = "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nprint('size', os.get_terminal_size(0).columns, sys.stdin.isatty())\ntry:\n  input('name? ')\nexcept KeyboardInterrupt: print('left'); sys.exit(5)";
+    // A shell may have started the tests with the signal ignored. It is awaited, because a read that is about to block would
+    // miss it.
+    let script = "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n\
+                  signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n\
+                  print('size', os.get_terminal_size(0).columns, sys.stdin.isatty(), 'name?', flush=True)\n\
+                  signal.sigwait([signal.SIGINT])\nprint('left')\nsys.exit(5)";
     let mut terminal = Terminal::new(&home, &python(script));
     terminal.until("size 100 True").await;
     terminal.until("name?").await;

@@ -9,11 +9,12 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 44] = [
+const ALLOWED: [(&str, &[&str]); 45] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
     ("memory", &[]),
+    ("names", &[]),
     ("new_id", &[]),
     ("panic", &[]),
     ("status", &[]),
@@ -55,7 +56,7 @@ const ALLOWED: [(&str, &[&str]); 44] = [
     ("retry_settings", &["error", "journal", "layer", "schedule", "state"]),
     // The port to endpoints that calls are passed through to; nothing about who asks them.
     ("upstream", &[]),
-    ("model", &["error", "route", "upstream"]),
+    ("model", &["error", "names", "route", "upstream"]),
     // What is offered, and replaced as a whole; not who uses it.
     ("catalog", &["journal", "model", "route", "upstream"]),
     ("shutdown", &["error"]),
@@ -128,7 +129,9 @@ const ALLOWED: [(&str, &[&str]); 44] = [
             "gate",
             "health",
             "journal",
+            "memory",
             "model",
+            "names",
             "new_id",
             "panic",
             "retry_settings",

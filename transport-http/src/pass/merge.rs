@@ -13,6 +13,9 @@ const MOST: usize = 1 << 20;
 pub(super) struct Merger {
     /// What has arrived of an event that is not complete.
     held: BytesMut,
+    /// Where its last line begins, and how far that was searched, so that no byte is searched twice.
+    line: usize,
+    searched: usize,
     is_done: bool,
 }
 
@@ -24,8 +27,7 @@ impl Merger {
         }
         self.held.extend_from_slice(&piece);
         let mut passed = BytesMut::new();
-        while let Some(end) = end_of_event(&self.held) {
-            let event = self.held.split_to(end);
+        while let Some(event) = self.event() {
             match usage_of_start(&event) {
                 Some(usage) => {
                     self.is_done = true;
@@ -43,23 +45,24 @@ impl Merger {
         passed.freeze()
     }
 
+    /// Takes the first event that is complete: it ends with an empty line.
+    fn event(&mut self) -> Option<BytesMut> {
+        while let Some(length) = self.held[self.searched..].iter().position(|byte| *byte == b'\n') {
+            let (start, end) = (self.line, self.searched + length);
+            (self.line, self.searched) = (end + 1, end + 1);
+            if matches!(&self.held[start..end], b"" | b"\r") {
+                (self.line, self.searched) = (0, 0);
+                return Some(self.held.split_to(end + 1));
+            }
+        }
+        self.searched = self.held.len();
+        None
+    }
+
     /// Returns what is left at the end.
     pub(super) fn end(&mut self) -> Bytes {
         self.held.split().freeze()
     }
-}
-
-/// Returns where the first event ends: after an empty line.
-fn end_of_event(bytes: &[u8]) -> Option<usize> {
-    let mut start = 0;
-    while let Some(length) = bytes[start..].iter().position(|byte| *byte == b'\n') {
-        let line = &bytes[start..start + length];
-        start += length + 1;
-        if line.is_empty() || line == b"\r" {
-            return Some(start);
-        }
-    }
-    None
 }
 
 /// Returns the token counts of a `message_start` event.

@@ -1,6 +1,6 @@
 //! The available commands: names, arguments and descriptions.
 
-use crate::printer;
+use crate::{nearest, printer};
 
 /// A command.
 struct Command {
@@ -43,9 +43,6 @@ const fn of(name: &'static str, words: &'static str, about: &'static str) -> Com
     Command { name, words, about }
 }
 
-/// Similarity, from 0 to 1, from which a word counts as a misspelling of another.
-const ALIKE: f64 = 0.8;
-
 /// Maximum width in cells of a command with its arguments in the list.
 const WIDTH: usize = 24;
 
@@ -83,13 +80,12 @@ pub(super) fn usage(name: &str) -> String {
 /// The command that was probably meant.
 fn closest(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
-    let alike = |command: &Command| match command.name.starts_with(&name) {
-        true => 1.0,
+    let mut names = COMMANDS.iter().map(|command| command.name);
+    names.clone().rfind(|known| known.starts_with(&name)).or_else(|| {
         // Without the slash that all have.
-        false => strsim::jaro_winkler(&command.name[1..], &name[1..]),
-    };
-    let best = COMMANDS.iter().max_by(|one, other| alike(one).total_cmp(&alike(other)))?;
-    (alike(best) >= ALIKE).then_some(best.name)
+        let meant = nearest(&name[1..], names.clone().map(|known| &known[1..]))?;
+        names.find(|known| known[1..] == *meant)
+    })
 }
 
 /// The list of commands.
