@@ -21,6 +21,7 @@ use everturn_wire::{Failure, OnQuota};
 
 use crate::upstream::{Dialect, Outgoing};
 pub(crate) use calls::Calls;
+pub(crate) use choice::speaks;
 pub use tape::{Listener, Said};
 
 /// A call to pass through.

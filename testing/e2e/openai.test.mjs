@@ -23,7 +23,10 @@ beforeEach(() => {
   client = new OpenAI({ apiKey: TOKEN, baseURL: `${server.url}/v1` });
 });
 
-const say = (content, more = {}) => ({ model: MODEL, messages: [{ role: 'user', content }], ...more });
+/** A request that is passed through. */
+const plain = (content, more = {}) => ({ model: MODEL, messages: [{ role: 'user', content }], ...more });
+/** A request that becomes a turn. */
+const say = (content, more = {}) => plain(content, { everturn: {}, ...more });
 
 /** The response of the server's native API. */
 const told = async (where) =>
@@ -44,6 +47,27 @@ test('an answer comes whole and as a stream', async () => {
   const whole = await client.chat.completions.stream(say('hi')).finalChatCompletion();
   assert.equal(whole.choices[0].message.content, 'And again.');
   assert.deepEqual(await told('/conversations'), []);
+});
+
+test('a request for nothing else is passed through, and two failures are waited out', async () => {
+  for (const stream of [false, true]) {
+    provider.requests.splice(0);
+    provider.says(LIMITED, null, 'At last.');
+    const asked = plain('hi', { n: 1, z: { b: 1, a: 2 }, ...(stream ? { stream } : {}) });
+    const { data, response } = await client.chat.completions.create(asked).withResponse();
+    let text = '';
+    if (stream) for await (const chunk of data) text += chunk.choices[0]?.delta.content ?? '';
+    assert.equal(stream ? text : data.choices[0].message.content, 'At last.');
+    assert.equal(response.headers.get('x-conversation-id'), null);
+    const sent = JSON.stringify({ ...asked, model: 'gpt-5.5' });
+    assert.deepEqual(provider.requests.map(({ body }) => body), [sent, sent, sent]);
+  }
+  provider.says({ status: 401, body: { error: { message: 'Bad key.', code: 'theirs' } } });
+  await assert.rejects(client.chat.completions.create(plain('hi')), (error) => {
+    assert.ok(error instanceof OpenAI.AuthenticationError, error.constructor.name);
+    assert.deepEqual([error.code, error.message], ['theirs', '401 Bad key.']);
+    return true;
+  });
 });
 
 test('a model is called by its id or by the name that its provider gives it', async () => {
@@ -185,10 +209,12 @@ test('a truncated answer is requested again, and held back if the client wants n
 });
 
 test('the client for Python gets the same', async () => {
+  provider.says(LIMITED, null, 'Passed.', null, LIMITED, 'And streamed.');
   provider.says('Hello.', LIMITED, LIMITED, 'At last.', { calls: [{ name: 'weather', input: { city: 'Oslo' } }] }, 'Sunny.', 'Once.');
   const { stdout } = await run(path('.venv/bin/python'), [path('support/openai_client.py'), `${server.url}/v1`, TOKEN, MODEL]);
   assert.deepEqual(JSON.parse(stdout), {
     models: [MODEL],
+    passed: ['Passed.', 'And streamed.'],
     whole: 'Hello.',
     streamed: 'At last.',
     calls: [['weather', '{"city":"Oslo"}']],
@@ -200,7 +226,7 @@ test('the client for Python gets the same', async () => {
       ['AuthenticationError', 401, 'invalid_api_key'],
     ],
   });
-  assert.equal(provider.requests.length, 7);
+  assert.equal(provider.requests.length, 13);
 });
 
 /** What Open WebUI reads from a stream: lines that begin with `data:`, and the error of an object without choices. */

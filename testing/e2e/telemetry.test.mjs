@@ -235,7 +235,7 @@ test('a failed turn says why, and a caller that is not sampled is not traced', a
   const text = 'hi';
   const bodies = {
     '/chat': { message: text },
-    '/v1/chat/completions': { model: 'sim/one', messages: [{ role: 'user', content: text }] },
+    '/v1/chat/completions': { model: 'sim/one', messages: [{ role: 'user', content: text }], everturn: {} },
     '/api/chat': { id: 'a', trigger: 'submit-message', messages: [{ id: '1', role: 'user', parts: [{ type: 'text', text }] }] },
     '/ag-ui': { threadId: 'b', runId: 'r', messages: [{ id: '1', role: 'user', content: text }], tools: [], context: [] },
   };

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use axum::{
     body::{Body, Bytes, HttpBody as _},
     extract::{FromRequest, Request},
-    http::{StatusCode, header::CONTENT_TYPE, request::Parts},
+    http::{HeaderMap, StatusCode, header::CONTENT_TYPE, request::Parts},
 };
 use futures_util::StreamExt as _;
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
@@ -29,14 +29,23 @@ pub(crate) struct Unread {
 impl Unread {
     /// Takes the body of a request.
     pub(crate) async fn of(request: Request, api: &Api) -> Result<Self, Refusal> {
-        let kind =
-            request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let (head, body) = request.into_parts();
+        let (bytes, room) = whole(body, api).await?;
+        Self::read(&head.headers, bytes, room)
+    }
+
+    /// Takes a body that was read with the request that has these headers.
+    pub(crate) fn read(
+        headers: &HeaderMap,
+        bytes: Bytes,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<Self, Refusal> {
+        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/json") {
             let why = "expected a request with `Content-Type: application/json`";
             return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
-        let (bytes, room) = whole(request.into_body(), api).await?;
         Ok(Self { bytes, _room: room })
     }
 }

@@ -1,4 +1,5 @@
-//! OpenAI's Chat Completions API below `/v1`. Its requests become turns, and its clients do not see waits.
+//! OpenAI's Chat Completions API below `/v1`. A request is passed through if it can be; otherwise it becomes a turn, and
+//! its client does not see waits.
 
 mod answer;
 mod error;
@@ -19,8 +20,9 @@ use everturn_orchestrator::{Orchestrator, Started};
 
 use crate::{
     api::Api,
-    body::Unread,
+    body::{self, Unread},
     call::chat::{CONVERSATION_ID, Sent, start},
+    pass,
 };
 use answer::Answer;
 pub(crate) use error::refused;
@@ -59,15 +61,26 @@ async fn model(State(api): State<Api>, Path(id): Path<String>) -> Response {
 
 /// `POST /v1/chat/completions`
 async fn chat(State(api): State<Api>, request: Request) -> Response {
-    completions(&api, request).await.unwrap_or_else(|why| error::response(&why))
+    let (head, body) = request.into_parts();
+    let (bytes, room) = match body::whole(body, &api).await {
+        Ok(whole) => whole,
+        Err(why) => return error::refused(why),
+    };
+    if pass::passes_chat(&api, &head, &bytes) {
+        drop(room);
+        return pass::chat(&api, head, bytes).await;
+    }
+    let body = Unread::read(&head.headers, bytes, room).map_err(error::of_call);
+    let answered = async { completions(&api, &head.headers, body?).await };
+    answered.await.unwrap_or_else(|why| error::response(&why))
 }
 
-async fn completions(api: &Api, request: Request) -> Result<Response, Refusal> {
-    let Sent { key, trace } = Sent::of(request.headers()).map_err(error::of_call)?;
-    let named = conversation(request.headers())?;
-    // The body's reservation ends when it has been read.
-    let body = Unread::of(request, api).await.map_err(error::of_call)?;
+/// Answers a request by a turn.
+async fn completions(api: &Api, headers: &HeaderMap, body: Unread) -> Result<Response, Refusal> {
+    let Sent { key, trace } = Sent::of(headers).map_err(error::of_call)?;
+    let named = conversation(headers)?;
     let mut asked = ChatRequest::read(&body.bytes, named.as_deref())?;
+    // The body's reservation ends when it has been read.
     drop(body);
     let shown = take_model(&api.orchestrator, &mut asked)?;
     let stops = asked.stops_on_disconnect(key.is_some());

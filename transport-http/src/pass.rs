@@ -13,17 +13,27 @@ mod read;
 use axum::{
     Router,
     extract::{Path, Request, State},
+    http::{HeaderName, request::Parts},
     response::Response,
     routing::{any, post},
 };
+use bytes::Bytes;
 use everturn_orchestrator::Dialect;
 
-use crate::{api::Api, body};
+use crate::{
+    api::Api,
+    body,
+    call::chat::{CONVERSATION_ID, IDEMPOTENCY_KEY},
+};
 pub(crate) use answer::PassedThrough;
 use asked::Asked;
 pub use budget::read as read_span;
 use door::Door;
 pub(crate) use error::refused;
+use read::Known;
+
+/// Headers that ask for a conversation, or for an answer that is kept however often it is asked for.
+const OURS: [HeaderName; 2] = [CONVERSATION_ID, IDEMPOTENCY_KEY];
 
 pub(crate) fn routes() -> Router<Api> {
     Router::new()
@@ -83,6 +93,22 @@ async fn pass(api: &Api, door: Door, request: Request) -> Response {
         }
         Err(why) => error::refused(door.dialect, why),
     }
+}
+
+/// Whether a Chat Completions request is passed through: its model is spoken to in this dialect, wherever it leads, and it
+/// asks for nothing that only a turn of ours has.
+pub(crate) fn passes_chat(api: &Api, head: &Parts, body: &[u8]) -> bool {
+    if OURS.iter().any(|name| head.headers.contains_key(name)) {
+        return false;
+    }
+    let Known { model, asks_us, .. } = read::body(body);
+    // Without a model, it means the default one, which the provider does not know.
+    !asks_us && model.is_some_and(|model| api.orchestrator.speaks(&model.name, Dialect::Chat))
+}
+
+/// Passes a Chat Completions request through.
+pub(crate) async fn chat(api: &Api, head: Parts, bytes: Bytes) -> Response {
+    send(api, &Door::CHAT, Asked { head, bytes }).await
 }
 
 async fn send(api: &Api, door: &Door, asked: Asked) -> Response {

@@ -1,7 +1,7 @@
 //! Calls that are passed through.
 
 use super::Orchestrator;
-use crate::{Listener, RelayCall, RelayError};
+use crate::{Dialect, Listener, RelayCall, RelayError, relay};
 use everturn_wire::CallInfo;
 
 impl Orchestrator {
@@ -13,6 +13,12 @@ impl Orchestrator {
     /// When nobody can be asked, too much is waiting already, or the process is shutting down.
     pub fn pass_through(&self, call: RelayCall) -> Result<Listener, RelayError> {
         self.calls.relay(&self.ports, call)
+    }
+
+    /// Whether a call for this model can be passed through to a provider that speaks a dialect without leaving out any
+    /// target: all targets of a model or route speak it, and a name that nobody lists is for a provider that does.
+    pub fn speaks(&self, model: &str, dialect: Dialect) -> bool {
+        relay::speaks(&self.ports.models.now(), model, dialect)
     }
 
     /// Returns the calls in progress, and those whose answer nobody has taken yet; the oldest first.

@@ -11,6 +11,7 @@ use crate::{
     home::{DEADLINE, Home, LONG, SHORT, Server},
 };
 
+mod chat;
 mod control;
 mod doors;
 mod hostile;

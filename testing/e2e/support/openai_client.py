@@ -9,9 +9,15 @@ url, token, model = sys.argv[1:]
 client = openai.OpenAI(api_key=token, base_url=url)
 
 
-def create(content="hi", **more):
+def plain(content="hi", **more):
+    """Sends a request that is passed through."""
     asked = {"model": model, "messages": [{"role": "user", "content": content}], **more}
     return client.chat.completions.create(**asked)
+
+
+def create(content="hi", **more):
+    """Sends a request that becomes a turn."""
+    return plain(content, extra_body={"everturn": {}}, **more)
 
 
 def text(stream):
@@ -30,6 +36,7 @@ def failure(call):
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 
 got = {"models": [known.id for known in client.models.list()]}
+got["passed"] = [plain().choices[0].message.content, text(plain(stream=True))]
 got["whole"] = create().choices[0].message.content
 got["streamed"] = text(create(stream=True, stream_options={"include_usage": True}))
 called = create("weather?", tools=[WEATHER]).choices[0].message

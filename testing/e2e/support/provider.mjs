@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * `says(answer)` queues an answer: a text; `null` for "overloaded"; a promise of an answer that begins later;
  * `{ breaks: text, once }` for a text after which the connection is cut, when `once` resolves (by default after 100 ms);
  * `{ calls: [{ name, input }] }` for tool calls; or `{ status, headers, body }`. Requests with more than `limit` tokens, of
- * four characters each, are rejected. `usage` is the token usage that answers report. `list` has the names of its models;
+ * four characters each, are rejected. A request that does not ask for a stream gets the answer in one piece. `usage` is the token usage that answers report. `list` has the names of its models;
  * without one, they cannot be listed.
  */
 export async function startProvider() {
@@ -20,8 +20,9 @@ export async function startProvider() {
     }
     const parts = [];
     for await (const part of request) parts.push(part);
-    const { model, messages } = JSON.parse(Buffer.concat(parts).toString());
-    requests.push({ model, said: messages.map(({ content }) => content), headers: request.headers });
+    const body = Buffer.concat(parts).toString();
+    const { model, messages, stream } = JSON.parse(body);
+    requests.push({ model, said: messages.map(({ content }) => content), headers: request.headers, body });
     if (messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0) / 4 > provider.limit) {
       response.writeHead(400, { 'content-type': 'application/json' });
       return response.end('{"error":{"code":"context_length_exceeded","message":"Too many tokens."}}');
@@ -34,6 +35,11 @@ export async function startProvider() {
     if (answer.status) {
       response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
       return response.end(JSON.stringify(answer.body));
+    }
+    if (!stream) {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const message = { role: 'assistant', content: answer };
+      return response.end(JSON.stringify({ id: 'c', object: 'chat.completion', model, choices: [{ index: 0, message, finish_reason: 'stop' }] }));
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const chunk = (delta, finish_reason = null) =>

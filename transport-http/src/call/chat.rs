@@ -19,7 +19,8 @@ use crate::{
 
 /// The header with the conversation of a started turn.
 pub(crate) const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header that names a request, so that it is paid for once.
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Tells proxies not to buffer the response.
 pub(crate) const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");

@@ -46,7 +46,7 @@ impl Asked {
         let (model, streams) = match of_path(door, path, query.as_deref()) {
             Some(known) => known,
             None => {
-                let Known { model, streams } = read::body(&bytes);
+                let Known { model, streams, .. } = read::body(&bytes);
                 (model, streams)
             }
         };

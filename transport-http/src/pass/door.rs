@@ -21,6 +21,7 @@ impl Door {
     pub(super) const MESSAGES: Self = Self::of(Dialect::Messages, &[Dialect::Messages]);
     /// Most servers of OpenAI's API speak both of its protocols.
     pub(super) const RESPONSES: Self = Self::of(Dialect::Responses, &[Dialect::Responses, Dialect::Chat]);
+    pub(super) const CHAT: Self = Self::of(Dialect::Chat, &[Dialect::Chat]);
     /// Completions and embeddings.
     pub(super) const OPENAI: Self = Self::of(Dialect::Chat, &[Dialect::Chat, Dialect::Responses]);
     pub(super) const GEMINI: Self = Self::of(Dialect::Gemini, &[Dialect::Gemini]);

@@ -1,4 +1,5 @@
-//! Reads what must be known of a request: the model's name and place, and whether it asks for a stream.
+//! Reads what must be known of a request: the model's name and place, whether it asks for a stream, and whether it asks
+//! Everturn for something.
 
 use std::{borrow::Cow, fmt, ops::Range};
 
@@ -11,19 +12,21 @@ use serde_json::value::RawValue;
 pub(super) struct Known {
     pub(super) model: Option<AskedModel>,
     pub(super) streams: bool,
+    /// Whether it has a field of Everturn's own, which a vendor does not know: `everturn`, or the name of a conversation.
+    pub(super) asks_us: bool,
 }
 
 /// Reads a body. Of one that is not a JSON object, nothing is known; its provider will say so.
 pub(super) fn body(json: &[u8]) -> Known {
     let mut reader = serde_json::Deserializer::from_slice(json);
-    let Ok(Fields { model, places, streams }) = reader.deserialize_map(Reading(json)) else {
+    let Ok(Fields { model, places, streams, asks_us }) = reader.deserialize_map(Reading(json)) else {
         return Known::default();
     };
     if reader.end().is_err() {
         return Known::default();
     }
     let model = model.map(|name| AskedModel { name, place: ModelPlace::Body(places) });
-    Known { model, streams }
+    Known { model, streams, asks_us }
 }
 
 #[derive(Default)]
@@ -32,6 +35,7 @@ struct Fields {
     /// Where the name is: more than once if the field is, as it is not known which one counts.
     places: Vec<Range<usize>>,
     streams: bool,
+    asks_us: bool,
 }
 
 struct Reading<'j>(&'j [u8]);
@@ -56,11 +60,25 @@ impl<'de> Visitor<'de> for Reading<'de> {
                     }
                 }
                 "stream" => fields.streams = map.next_value::<&'de RawValue>()?.get() == "true",
+                "everturn" => {
+                    fields.asks_us = true;
+                    map.next_value::<IgnoredAny>()?;
+                }
+                "metadata" => fields.asks_us |= names_conversation(map.next_value::<&'de RawValue>()?),
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         Ok(fields)
     }
+}
+
+/// Whether metadata names a conversation.
+fn names_conversation(metadata: &RawValue) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        conversation_id: Option<IgnoredAny>,
+    }
+    serde_json::from_str::<Metadata>(metadata.get()).is_ok_and(|known| known.conversation_id.is_some())
 }
 
 #[cfg(test)]
@@ -70,7 +88,7 @@ mod tests {
     #[test]
     fn the_model_is_found_where_it_is() {
         let json = br#" {"messages":[{"model":"no"}], "model" : "a\"b", "stream": true , "x":{}}"#;
-        let Known { model, streams } = body(json);
+        let Known { model, streams, .. } = body(json);
         let AskedModel { name, place } = model.unwrap();
         let ModelPlace::Body(places) = place else { panic!("{place:?}") };
         assert_eq!((name.as_str(), streams, places.len()), ("a\"b", true, 1));
@@ -90,5 +108,18 @@ mod tests {
             assert_eq!(body(json), Known::default(), "{json:?}");
         }
         assert_eq!(body(br#"{"model":7,"stream":"true"}"#), Known::default());
+    }
+
+    #[test]
+    fn what_is_asked_of_us_is_seen_at_the_top_only() {
+        for (json, asks_us) in [
+            (r#"{"everturn":{}}"#, true),
+            (r#"{"everturn":null}"#, true),
+            (r#"{"metadata":{"a":"b","conversation_id":"c"}}"#, true),
+            (r#"{"metadata":{"conversation_id":null}}"#, false),
+            (r#"{"metadata":["conversation_id"],"messages":[{"everturn":{}}]}"#, false),
+        ] {
+            assert_eq!(body(json.as_bytes()).asks_us, asks_us, "{json}");
+        }
     }
 }

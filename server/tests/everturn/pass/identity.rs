@@ -48,16 +48,20 @@ impl Answer {
     }
 }
 
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 9] = [
     "/v1/messages",
     "/v1/messages/count_tokens",
     "/v1/responses",
+    CHAT,
     "/v1/completions",
     "/v1/embeddings",
     "/v1beta/models/gemini-x:streamGenerateContent",
     "/p/chat/v1/chat/completions",
     "/p/chat/v1/anything/else",
 ];
+
+/// The door through which a request passes only if it names a model.
+const CHAT: &str = "/v1/chat/completions";
 
 /// Events of every API: preludes, content, ends, failures, unknown ones, and what is no event.
 const EVENTS: [&str; 22] = [
@@ -126,7 +130,10 @@ fn case() -> impl Strategy<Value = Case> {
             path,
             query,
             headers,
-            body,
+            body: match path {
+                CHAT => format!("{{\"model\" : \"unheard-of\",\"x\": {}}}\n", Value::from(body)),
+                _ => body,
+            },
             status,
             answer_headers,
             answer,
