@@ -187,6 +187,7 @@ const ALLOWED: [(&str, &[&str]); 45] = [
             "status",
             "subscription",
             "timer",
+            "upstream",
         ],
     ),
     ("model_reviewer", &["error", "journal", "new_id", "observer", "orchestrator", "reviewer"]),

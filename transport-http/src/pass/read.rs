@@ -78,7 +78,9 @@ fn names_conversation(metadata: &RawValue) -> bool {
     struct Metadata {
         conversation_id: Option<IgnoredAny>,
     }
-    serde_json::from_str::<Metadata>(metadata.get()).is_ok_and(|known| known.conversation_id.is_some())
+    // Serde would read a list, as the fields in order.
+    metadata.get().starts_with('{')
+        && serde_json::from_str::<Metadata>(metadata.get()).is_ok_and(|known| known.conversation_id.is_some())
 }
 
 #[cfg(test)]

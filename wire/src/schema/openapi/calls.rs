@@ -195,7 +195,7 @@ pub(super) const CALLS: [Call; 50] = [
     Call {
         name: "POST /v1/chat/completions",
         id: "createChatCompletion",
-        summary: "OpenAI's Chat Completions API for the configured models and routes, streaming or not. See OpenAI's documentation for requests, responses and errors.",
+        summary: "OpenAI's Chat Completions API for the configured models and routes, streaming or not. A request that asks for nothing of the server's own, and whose provider speaks this API, is passed through unchanged; others become turns. See OpenAI's documentation for requests, responses and errors.",
         parameters: &["idempotencyKey"],
         takes: None,
         answer: Answer::Document,
