@@ -113,6 +113,7 @@ impl Toolbox {
                 name: source.name().to_owned(),
                 status: state.status,
                 message: Some(message).filter(|message| !message.is_empty()),
+                login: state.login,
                 tools,
             }
         };

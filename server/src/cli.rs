@@ -2,6 +2,7 @@
 
 mod conversations;
 mod health;
+mod mcp_login;
 mod provider;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -14,6 +15,7 @@ use crate::{config::Flags, mcp};
 
 pub(crate) use conversations::Conversations;
 pub(crate) use health::Health;
+pub(crate) use mcp_login::{Mcp, McpAction};
 pub(crate) use provider::{Add, Provider, ProviderAction};
 
 /// LLM agent turns that survive transient provider failures.
@@ -80,6 +82,11 @@ pub(crate) enum Command {
     /// They are kept in a file beside the conversations that only you can read. Running servers that use it offer them at
     /// once. What the configuration file says can only be changed there.
     Provider(Provider),
+    /// Log in at MCP servers that ask for it, and out again
+    ///
+    /// The login is made in a browser, and kept in a file beside the conversations that only you can read. Running servers that
+    /// use it connect at once. Tokens that expire are replaced without you.
+    Mcp(Mcp),
     /// Say which models of a running server are free, and why others are not
     ///
     /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is

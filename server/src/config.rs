@@ -11,6 +11,7 @@ mod file;
 mod filter;
 mod key;
 mod known_vendor;
+mod logins;
 mod mcp;
 mod memory;
 mod one_or_more;
@@ -18,6 +19,7 @@ mod part;
 mod passing;
 mod permission;
 mod postgres;
+mod private_file;
 mod provider;
 mod report;
 mod retention;
@@ -32,12 +34,13 @@ use std::{
     collections::BTreeSet,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
 use everturn_kernel::{AfterContent, Settings, Target};
-use everturn_mcp::ServerConfig;
+use everturn_mcp::{LoginStore, ServerConfig};
 use everturn_orchestrator::MemoryLimits;
 use everturn_wire::{FallbackChains, RequiredReport};
 
@@ -47,6 +50,7 @@ pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
 pub(crate) use everturn_terminal::Hidden;
 pub(crate) use known_vendor::{KNOWN_VENDORS, KnownVendor, Wanted, known_vendor};
+pub(crate) use logins::LoginFile;
 pub(crate) use passing::Passing;
 pub(crate) use permission::Permissions;
 pub(crate) use postgres::Postgres;
@@ -110,6 +114,8 @@ pub(crate) struct Config {
     pub(crate) tls: Option<TlsFiles>,
     /// Where those are kept; `None` = in memory.
     pub(crate) added_file: Option<AddedFile>,
+    /// Where logins at MCP servers are kept; `None` = in memory, or there are no such servers.
+    pub(crate) login_file: Option<LoginFile>,
     /// Providers, keys and MCP servers that are disabled because a secret is missing, and the effect on routes: one
     /// line each.
     pub(crate) off: Vec<String>,
@@ -192,7 +198,9 @@ impl Config {
             settings.after_content = AfterContent::Rewind;
         }
         let permissions = Permissions::resolve(&file.tools, file.providers.is_empty())?;
-        let added_file = added_file(flags, environment, file.server.data);
+        let place = private_place(flags, environment, file.server.data);
+        let added_file = place.as_deref().map(AddedFile::beside);
+        let login_file = place.as_deref().map(LoginFile::beside);
         let entries = added_file.as_ref().map(AddedFile::read).transpose()?.unwrap_or_default();
         secret_files
             .extend(added_file.iter().filter(|_| !entries.is_empty()).map(|file| file.path().to_owned()));
@@ -228,8 +236,15 @@ impl Config {
         let memory = memory::resolve(&file.memory, &file.source)?;
         let is_of_environment = file.providers.is_empty();
         let assumed = Provider::assumed_models(environment).filter(|_| is_of_environment);
-        let (mcp, lacking) = mcp::resolve(&file.mcp, environment, &file.source)?;
+        let (mut mcp, lacking) = mcp::resolve(&file.mcp, environment, &file.source)?;
         off.extend(lacking);
+        let login_file = login_file.filter(|_| !mcp.is_empty());
+        secret_files
+            .extend(login_file.iter().filter_map(|file| file.changed_at().map(|_| file.path().to_owned())));
+        if let Some(file) = &login_file {
+            let logins: Arc<dyn LoginStore> = Arc::new(file.clone());
+            mcp.iter_mut().for_each(|server| server.logins = logins.clone());
+        }
         Ok(Self {
             file: path,
             listen,
@@ -249,6 +264,7 @@ impl Config {
             providers,
             added,
             added_file,
+            login_file,
             names: taken.into_iter().map(str::to_owned).chain(own_names).collect(),
             tls,
             off,
@@ -378,10 +394,10 @@ fn providers(
     Ok((on, off))
 }
 
-/// Returns the file of added providers: beside the data, or where that would be by default.
-fn added_file(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Option<AddedFile> {
+/// Returns the data file beside which keys and logins are kept, or where it would be by default.
+fn private_place(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Option<PathBuf> {
     let place = named_data(flags, environment, of_file).or_else(|| environment.data_path());
-    place.filter(|_| !flags.forgets).map(|data| AddedFile::beside(&data))
+    place.filter(|_| !flags.forgets)
 }
 
 /// Returns the file that conversations are kept in, if one is named.

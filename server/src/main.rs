@@ -11,8 +11,10 @@ mod explain;
 mod greeting;
 mod host;
 mod logging;
+mod logins;
 mod manual;
 mod mcp;
+mod mcp_login;
 mod page;
 mod permission;
 mod policy;
@@ -101,6 +103,10 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Provider(args) => {
             logging::start(&environment, "off")?;
             provider::run(args, &environment).await
+        }
+        Command::Mcp(args) => {
+            logging::start(&environment, "off")?;
+            mcp_login::run(args, &environment).await
         }
         Command::Calls(args) => {
             let token = host::token(args.running.token.as_ref(), &environment);

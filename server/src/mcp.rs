@@ -6,13 +6,18 @@ use anyhow::{Context as _, Result};
 use everturn_mcp::{Connection, McpServer, ServerConfig, Watchdog};
 use everturn_orchestrator::{Builder, ToolSource};
 use futures_util::future::join_all;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+
+use crate::config::LoginFile;
 
 /// How long startup waits for the servers, so that the first turn has their tools. Slower servers are added later.
 const STARTING: Duration = Duration::from_secs(5);
 
 /// The command of the process that ends programs.
 pub(crate) const WATCH: &str = "watch-programs";
+
+/// Interval to look for logins by other processes.
+const TICK: Duration = Duration::from_secs(1);
 
 /// How long the servers may take to end.
 const ENDING: Duration = Duration::from_secs(3);
@@ -31,8 +36,8 @@ pub(crate) fn watchdog() -> Option<Arc<Watchdog>> {
 }
 
 /// The MCP servers of a process, which end with it.
-#[derive(Default)]
-pub(crate) struct McpServers(Vec<Arc<McpServer>>);
+#[derive(Clone, Default)]
+pub(crate) struct McpServers(Arc<[Arc<McpServer>]>);
 
 impl McpServers {
     /// Starts them in the background.
@@ -49,6 +54,25 @@ impl McpServers {
     /// Adds their tools to the orchestrator.
     pub(crate) fn offer(&self, builder: Builder) -> Builder {
         self.0.iter().fold(builder, |builder, server| builder.tool_source(server.clone()))
+    }
+
+    /// Returns the one with this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<McpServer>> {
+        self.0.iter().find(|server| server.name() == name)
+    }
+
+    /// Connects again where another process has logged in or out, until the task is aborted.
+    pub(crate) async fn keep_up(self, file: Option<LoginFile>) {
+        let Some(file) = file else { return };
+        let mut known = file.changed_at();
+        loop {
+            sleep(TICK).await;
+            let now = file.changed_at();
+            if now != known {
+                known = now;
+                self.0.iter().for_each(|server| server.look_again());
+            }
+        }
     }
 
     /// Waits briefly until each has started or failed.

@@ -54,7 +54,7 @@ mod tests {
     fn tools(status: ToolSourceStatus) -> Tools {
         let tool = |name: &str| ToolInfo { name: name.to_owned(), ..ToolInfo::default() };
         let (name, message) = ("files".to_owned(), None);
-        let files = ToolSourceInfo { name, status, message, tools: vec![tool("files__read")] };
+        let files = ToolSourceInfo { name, status, message, login: None, tools: vec![tool("files__read")] };
         Tools { tools: vec![tool("roll_dice")], sources: vec![files] }
     }
 

@@ -51,7 +51,8 @@ impl Private {
         let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
         let address = listener.local_addr()?;
         let capacity = Capacity::of_process();
-        let (app, _) = router::open(&orchestrator, &config, &providers, &capacity, Metrics::none(), address)?;
+        let (app, _) =
+            router::open(&orchestrator, &config, &providers, &servers, &capacity, Metrics::none(), address)?;
         tokio::spawn(serve(listener, app, capacity.connections, pending()));
         let mut pruning = None;
         if let Some(journal) = storage.journal() {

@@ -11,6 +11,8 @@ use everturn_transport_ws::Sockets;
 use crate::{
     capacity::Capacity,
     config::{Config, Hidden},
+    logins::{CALLBACK, Logins},
+    mcp::McpServers,
     providers::{self, Providers},
 };
 
@@ -19,6 +21,7 @@ pub(crate) fn open(
     orchestrator: &Orchestrator,
     config: &Config,
     providers: &Providers,
+    servers: &McpServers,
     capacity: &Capacity,
     metrics: Metrics,
     bound: SocketAddr,
@@ -28,13 +31,18 @@ pub(crate) fn open(
         hosts: config.allowed_hosts.clone(),
         origins: config.allowed_origins.clone(),
         token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
-        is_open: crate::page::is_open,
+        is_open: |path| crate::page::is_open(path) || path == CALLBACK,
     };
     let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
-    let administration = guard.owners(providers::router(providers.clone()));
-    let routes = calls.merge(sockets.router()).merge(crate::page::router()).merge(administration);
+    let logins = Logins::new(servers, bound);
+    let administration = guard.owners(providers::router(providers.clone()).merge(logins.router()));
+    let routes = calls
+        .merge(sockets.router())
+        .merge(crate::page::router())
+        .merge(administration)
+        .merge(logins.callback());
     // Some clients do not know the path, and open their socket at the root.
     let upgrades = sockets.clone();
     let root = async move |request: Request| match Sockets::are_wanted(request.headers()) {

@@ -57,7 +57,8 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let orchestrator = assembly::orchestrator(&config, &providers, storage.clone(), &servers, traces);
     let capacity = Capacity::of_process();
     let upkeep = tokio::spawn(metrics.clone().keep_up());
-    let (app, sockets) = router::open(&orchestrator, &config, &providers, &capacity, metrics, address)?;
+    let (app, sockets) =
+        router::open(&orchestrator, &config, &providers, &servers, &capacity, metrics, address)?;
     let (offering, ()) = join(providers.start(&orchestrator), servers.settled()).await;
     let resumed = orchestrator.resume().await.context("cannot resume earlier turns")?;
     let pruning = storage.journal().map(|journal| {
@@ -68,6 +69,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         .titles
         .clone()
         .map(|titles| tokio::spawn(titles::keep_up(orchestrator.clone(), providers.clone(), titles)));
+    let logins = tokio::spawn(servers.clone().keep_up(config.login_file.clone()));
     let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());
     let greeting = greeting::of(
@@ -112,6 +114,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
             }
         }
     }
+    logins.abort();
     sweeping.abort();
     titling.inspect(JoinHandle::abort);
     offering.abort();

@@ -18,7 +18,9 @@ pub use attempt::{Attempts, FailedAttempt};
 pub use call::{CallInfo, CallOrdered, CallPhase, Calls};
 pub use retry::{RetryNowRequest, RetryRequest};
 pub use send::SendRequest;
-pub use tool::{ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools};
+pub use tool::{
+    ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceLogin, ToolSourceStatus, Tools,
+};
 
 /// A conversation in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

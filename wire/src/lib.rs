@@ -49,7 +49,7 @@ pub use http::{
     ConversationState, ConversationSummary, ErrorBody, FailedAttempt, FoundPassage, Health, HistoryWindow,
     ModelInfo, Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl,
     RetryNowRequest, RetryRequest, SendRequest, Stopped, TargetState, Targets, ToolAnnotations, ToolInfo,
-    ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList,
+    ToolPolicy, ToolSourceInfo, ToolSourceLogin, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};

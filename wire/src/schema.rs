@@ -62,6 +62,7 @@ const OPEN_WORDS: [&str; 22] = [
     "RouteRevert",
     "TargetRole",
     "ToolPolicy",
+    "ToolSourceLogin",
     "ToolSourceStatus",
     "Unreached",
     "Verdict",

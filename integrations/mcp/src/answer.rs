@@ -130,7 +130,7 @@ mod tests {
     fn link() -> Link {
         let secret = [("KEY".to_owned(), Setting::Secret("s3cret-value".to_owned()))];
         let command = Command { env: secret.into(), ..Command::default() };
-        Link::new(ServerConfig::new("a", Connection::Command(command)))
+        Link::new(ServerConfig::new("a", Connection::Command(command)), None)
     }
 
     fn given(result: serde_json::Value) -> ToolAnswer {

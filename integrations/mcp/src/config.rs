@@ -13,7 +13,7 @@ use reqwest::{
     header::{HeaderName, HeaderValue},
 };
 
-use crate::{Watchdog, name};
+use crate::{LoginStore, MemoryLogins, Watchdog, name};
 
 /// An MCP server.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct ServerConfig {
     pub max_result: usize,
     /// Ends its program if this process is killed. Default: none, and a program that ignores the end of its input keeps running.
     pub watchdog: Option<Arc<Watchdog>>,
+    /// Where its login is kept. Default: in memory, for this server alone.
+    pub logins: Arc<dyn LoginStore>,
 }
 
 impl ServerConfig {
@@ -43,6 +45,7 @@ impl ServerConfig {
             timeouts: Timeouts::default(),
             max_result: 256 << 10,
             watchdog: None,
+            logins: Arc::new(MemoryLogins::default()),
         }
     }
 
@@ -93,6 +96,19 @@ pub struct Endpoint {
     pub url: String,
     /// Headers of every request.
     pub headers: BTreeMap<String, Setting>,
+    /// How to log in, if it asks for that.
+    pub oauth: Oauth,
+}
+
+/// How to log in at an endpoint. By default, everything is found out from it.
+#[derive(Clone, Debug, Default)]
+pub struct Oauth {
+    /// The id of a client made at its authorization server. Default: one is registered with each login.
+    pub client_id: Option<String>,
+    /// That client's secret, if it has one.
+    pub client_secret: Option<Setting>,
+    /// What to ask for. Default: what the endpoint names.
+    pub scopes: Vec<String>,
 }
 
 impl Endpoint {

@@ -28,6 +28,7 @@ use crate::{
     link::{Condition, Line, Link},
     notification::{InOrder, Notifications},
     process::Process,
+    supervisor::another_login,
     tool::Facts,
 };
 
@@ -69,6 +70,9 @@ impl Connection {
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
         let mut process = None;
+        if let Some(account) = &link.account {
+            account.forget();
+        }
         let opened = async {
             let service = match (&link.config.connection, caller) {
                 (How::Command(command), _) => {
@@ -78,12 +82,15 @@ impl Connection {
                     client().serve_with_lifecycle(InOrder { transport, notifications }, mode).await
                 }
                 (How::Http(_), Some(caller)) => {
-                    let transport = caller.transport();
+                    let transport = caller.transport().await?;
                     client().serve_with_lifecycle(InOrder { transport, notifications }, mode).await
                 }
                 (How::Http(_), None) => return Err("its URL is invalid".to_owned()),
             };
-            let service = service.map_err(|error| refused(link, &error))?;
+            let service = service.map_err(|error| {
+                note_login(link, &error);
+                refused(link, &error)
+            })?;
             let tools = list(link, service.peer()).await?;
             Ok((service, tools))
         };
@@ -121,6 +128,7 @@ impl Connection {
                     _ = &mut closed => break "it closed the connection".to_owned(),
                     how = ended(&mut process) => break how,
                     () = stop.cancelled() => break "it was stopped".to_owned(),
+                    () = another_login(link) => break "its login is another now".to_owned(),
                     () = &mut listening => {}
                     () = list_changed.notified() => {
                         let listed = async {
@@ -191,7 +199,10 @@ async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Result<Facts, 
         }
     };
     match timeout(LISTING, pages).await {
-        Ok(listed) => listed.map_err(|error| format!("it does not list its tools: {}", link.short(&error))),
+        Ok(listed) => listed.map_err(|error| {
+            link.hears(&error);
+            format!("it does not list its tools: {}", link.short(&error))
+        }),
         Err(_) => Err(format!("it did not list its tools within {LISTING:?}")),
     }
 }
@@ -218,6 +229,18 @@ async fn listen(peer: Peer<RoleClient>, list_changed: &Notify) {
             Err(_) => {}
         }
         sleep(RELISTEN).await;
+    }
+}
+
+/// Takes note of a demand for a login in the handshake.
+fn note_login(link: &Link, error: &ClientInitializeError) {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => drop(link.hears(error)),
+        ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
+            note_login(link, discover);
+            note_login(link, fallback);
+        }
+        _ => {}
     }
 }
 

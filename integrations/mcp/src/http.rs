@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use reqwest::{Client, redirect, retry};
 use rmcp::transport::{
-    StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
+    AuthClient, AuthError, StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
     streamable_http_client::StreamableHttpClientTransportConfig,
 };
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use crate::{ConfigError, Endpoint};
+use crate::{ConfigError, Endpoint, account::Account};
 
 /// Timeout for name resolution, connection and TLS handshake.
 const CONNECTING: Duration = Duration::from_secs(10);
@@ -29,14 +29,15 @@ const REDIRECTS: usize = 3;
 /// The parts from which connections to an endpoint are made.
 #[derive(Clone)]
 pub(crate) struct Caller {
+    account: Arc<Account>,
     client: Client,
     config: StreamableHttpClientTransportConfig,
 }
 
 impl Caller {
     /// Creates the client without connecting.
-    pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, ConfigError> {
-        let (url, headers) = endpoint.request()?;
+    pub(crate) fn new(account: Arc<Account>) -> Result<Self, ConfigError> {
+        let (url, headers) = account.endpoint.request()?;
         let mut reconnects = ExponentialBackoff::default();
         reconnects.max_times = Some(RECONNECTS);
         reconnects.max_delay = Some(LONGEST_WAIT);
@@ -44,15 +45,29 @@ impl Caller {
             .custom_headers(headers)
             .max_sse_event_size(LARGEST);
         config.retry_config = Arc::new(reconnects);
-        Ok(Self { client: client()?, config })
+        Ok(Self { account, client: client(redirect::Policy::custom(follow))?, config })
     }
 
-    pub(crate) fn transport(&self) -> StreamableHttpClientTransport<Client> {
-        StreamableHttpClientTransport::with_client(self.client.clone(), self.config.clone())
+    /// Returns a transport that has not connected yet.
+    ///
+    /// # Errors
+    /// Returns why the login cannot be used.
+    pub(crate) async fn transport(
+        &self,
+    ) -> Result<StreamableHttpClientTransport<AuthClient<Client>>, String> {
+        let client = self.account.client(self.client.clone()).await?;
+        Ok(StreamableHttpClientTransport::with_client(client, self.config.clone()))
     }
 }
 
-fn client() -> Result<Client, ConfigError> {
+/// Returns the URL as the SDK takes it.
+pub(crate) fn url(endpoint: &Endpoint) -> Result<String, AuthError> {
+    let (url, _) = endpoint.request().map_err(|error| AuthError::InternalError(error.to_string()))?;
+    Ok(url.into())
+}
+
+/// Creates a client with this policy for redirects.
+pub(crate) fn client(redirects: redirect::Policy) -> Result<Client, ConfigError> {
     Client::builder()
         .tls_backend_preconfigured(tls()?)
         .connect_timeout(CONNECTING)
@@ -60,7 +75,7 @@ fn client() -> Result<Client, ConfigError> {
         .retry(retry::never())
         // Reusing a connection whose last answer was not read to its end would delay the next call by 40 ms.
         .pool_max_idle_per_host(0)
-        .redirect(redirect::Policy::custom(follow))
+        .redirect(redirects)
         .build()
         .map_err(|error| ConfigError::Client(error.to_string()))
 }

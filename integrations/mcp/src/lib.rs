@@ -5,8 +5,10 @@
 //! is trusted: calls need approval unless the configuration trusts the server.
 //!
 //! This crate does *not* decide whether a call may run (the orchestrator does), and supports only the tools of MCP: no
-//! resources, prompts, sampling or elicitation.
+//! resources, prompts, sampling or elicitation. At servers that ask for it, people log in ([`Login`]); their tokens are
+//! replaced when they expire.
 
+mod account;
 mod answer;
 mod backoff;
 mod call;
@@ -15,6 +17,7 @@ mod config;
 mod connection;
 mod http;
 mod link;
+mod login;
 mod name;
 mod notification;
 mod process;
@@ -24,6 +27,7 @@ mod supervisor;
 mod tool;
 mod watchdog;
 
-pub use config::{Command, ConfigError, Connection, Endpoint, ServerConfig, Setting, Timeouts};
+pub use config::{Command, ConfigError, Connection, Endpoint, Oauth, ServerConfig, Setting, Timeouts};
+pub use login::{Login, LoginError, LoginStore, MemoryLogins, log_out};
 pub use server::McpServer;
 pub use watchdog::{Watchdog, WatchedProcess, watch_over};

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    error::Error,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -12,7 +13,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{ServerConfig, call::Calls, redactor::Redactor};
+use crate::{ServerConfig, account::Account, call::Calls, redactor::Redactor};
 
 /// How long a call waits for a server that is starting.
 const STARTING: Duration = Duration::from_secs(30);
@@ -23,7 +24,9 @@ const LONGEST: usize = 500;
 /// The state of a server, shared by its tools.
 pub(crate) struct Link {
     pub(crate) config: ServerConfig,
-    pub(crate) redactor: Redactor,
+    pub(crate) redactor: Arc<Redactor>,
+    /// The login, of a server over HTTP.
+    pub(crate) account: Option<Arc<Account>>,
     pub(crate) condition: watch::Sender<Condition>,
 }
 
@@ -51,9 +54,20 @@ pub(crate) struct Line {
 }
 
 impl Link {
-    pub(crate) fn new(config: ServerConfig) -> Self {
-        let redactor = Redactor::of(&config);
-        Self { config, redactor, condition: watch::Sender::new(Condition::Starting) }
+    pub(crate) fn new(config: ServerConfig, account: Option<Arc<Account>>) -> Self {
+        let redactor = account.as_ref().map(|account| account.redactor.clone());
+        let redactor = redactor.unwrap_or_else(|| Arc::new(Redactor::of(&config)));
+        Self { config, redactor, account, condition: watch::Sender::new(Condition::Starting) }
+    }
+
+    /// Returns what to do, if the server asks for a login.
+    pub(crate) fn login(&self) -> Option<String> {
+        self.account.as_ref().filter(|account| account.is_demanded()).map(|account| account.advice())
+    }
+
+    /// Takes note of a demand for a login, if the error is one.
+    pub(crate) fn hears(&self, error: &(dyn Error + 'static)) -> bool {
+        self.account.as_ref().is_some_and(|account| account.hears(error))
     }
 
     /// Formats an error of the server for people.

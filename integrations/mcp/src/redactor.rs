@@ -1,6 +1,10 @@
 //! Redacts secrets that a server repeats.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
 
 use crate::{Connection, ServerConfig, Setting};
 
@@ -10,11 +14,16 @@ const VEILED: &str = "[secret]";
 /// Minimum length of a secret. A shorter one may be a common word.
 const SHORTEST: usize = 8;
 
+/// Maximum number of tokens: those in use, and earlier ones.
+const TOKENS: usize = 16;
+
 /// The secrets that no text of a server may show.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
     /// Each with its replacement, the longest first, because one may contain another.
     hidden: Vec<(String, &'static str)>,
+    /// The latest tokens of a login.
+    tokens: Mutex<VecDeque<String>>,
 }
 
 impl Redactor {
@@ -23,7 +32,11 @@ impl Redactor {
             Connection::Command(command) => (&command.env, None),
             Connection::Http(endpoint) => (&endpoint.headers, Some(endpoint.url.as_str())),
         };
-        let secrets = settings.values().filter_map(|setting| match setting {
+        let oauth = match &config.connection {
+            Connection::Http(endpoint) => endpoint.oauth.client_secret.as_ref(),
+            Connection::Command(_) => None,
+        };
+        let secrets = settings.values().chain(oauth).filter_map(|setting| match setting {
             Setting::Secret(text) => Some(text.trim()),
             Setting::Plain(_) => None,
         });
@@ -38,15 +51,30 @@ impl Redactor {
             hidden.extend(spellings.filter(|text| !text.is_empty()).map(|text| (text, "[its url]")));
         }
         hidden.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
-        Self { hidden }
+        Self { hidden, tokens: Mutex::default() }
+    }
+
+    /// Hides the tokens of a login, too.
+    pub(crate) fn hide<'t>(&self, secrets: impl IntoIterator<Item = &'t str>) {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        for secret in secrets.into_iter().filter(|secret| secret.len() >= SHORTEST) {
+            if !tokens.iter().any(|known| known == secret) {
+                tokens.truncate(TOKENS - 1);
+                tokens.push_front(secret.to_owned());
+            }
+        }
     }
 
     /// Returns the text without secrets.
     pub(crate) fn redact<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
         let mut text = text.into();
-        for (hidden, shown) in &self.hidden {
-            if text.contains(hidden.as_str()) {
-                text = Cow::Owned(text.replace(hidden.as_str(), shown));
+        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = tokens.iter().map(|token| (token.as_str(), VEILED));
+        for (hidden, shown) in
+            self.hidden.iter().map(|(hidden, shown)| (hidden.as_str(), *shown)).chain(tokens)
+        {
+            if text.contains(hidden) {
+                text = Cow::Owned(text.replace(hidden, shown));
             }
         }
         text
@@ -78,7 +106,7 @@ mod tests {
     fn neither_the_url_nor_the_key_in_a_header_is_shown() {
         let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
         let url = "http://Host/path?key=s3cret".to_owned();
-        let endpoint = Endpoint { url, headers: headers.into() };
+        let endpoint = Endpoint { url, headers: headers.into(), ..Endpoint::default() };
         let redactor = Redactor::of(&ServerConfig::new("a", Connection::Http(endpoint)));
         let text = "for url (http://host/path?key=s3cret): s3cret-key";
         assert_eq!(redactor.redact(text), "for url ([its url]): [secret]");

@@ -9,11 +9,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ConfigError, Connection, ServerConfig,
+    ConfigError, Login, LoginError, ServerConfig,
+    account::Account,
     catalog::Catalog,
     http::Caller,
     link::{self, Condition, Link},
-    name, supervisor,
+    login, name, supervisor,
 };
 
 /// An MCP server that is kept running. Its process is killed on drop.
@@ -31,15 +32,40 @@ impl McpServer {
     /// Returns an error if the configuration is invalid.
     pub fn start(config: ServerConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let caller = match &config.connection {
-            Connection::Http(endpoint) => Some(Caller::new(endpoint)?),
-            Connection::Command(_) => None,
-        };
-        let (link, catalog) = (Arc::new(Link::new(config)), Arc::new(Catalog::new()));
+        let account = login::account(&config)?;
+        let caller = account.clone().map(Caller::new).transpose()?;
+        let (link, catalog) = (Arc::new(Link::new(config, account)), Arc::new(Catalog::new()));
         let stop = CancellationToken::new();
         let supervisor =
             tokio::spawn(supervisor::supervise(link.clone(), caller, catalog.clone(), stop.clone()));
         Ok(Self { link, catalog, stop, supervisor: Mutex::new(Some(supervisor)) })
+    }
+
+    /// Begins a login. `redirect`: where the browser ends, which is passed to [`Login::finish`].
+    ///
+    /// # Errors
+    /// See [`LoginError`].
+    pub async fn begin_login(&self, redirect: &str) -> Result<Login, LoginError> {
+        Login::at(self.account()?.clone(), redirect).await
+    }
+
+    /// Forgets the login, and connects without. Returns whether there was one.
+    ///
+    /// # Errors
+    /// See [`LoginError`].
+    pub fn log_out(&self) -> Result<bool, LoginError> {
+        login::forget(self.account()?)
+    }
+
+    /// Connects again if another process has logged in or out.
+    pub fn look_again(&self) {
+        if let Some(account) = self.link.account.as_ref().filter(|account| account.is_changed()) {
+            account.changed.notify_one();
+        }
+    }
+
+    fn account(&self) -> Result<&Arc<Account>, LoginError> {
+        self.link.account.as_ref().ok_or_else(|| LoginError::NotHttp(self.link.name().to_owned()))
     }
 
     /// Stops the server for good. Its process is asked to end, and killed if it does not. Takes up to three seconds.
@@ -80,7 +106,9 @@ impl ToolSource for McpServer {
             }
         };
         let parts: Vec<String> = [down, self.catalog.refused()].into_iter().flatten().collect();
-        SourceState { status, message: Some(parts.join("; ")).filter(|message| !message.is_empty()) }
+        let login = self.link.account.as_ref().and_then(|account| account.status());
+        let message = Some(parts.join("; ")).filter(|message| !message.is_empty());
+        SourceState { status, message, login }
     }
 
     fn may_offer(&self, tool: &str) -> bool {

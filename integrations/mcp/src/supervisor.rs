@@ -1,6 +1,7 @@
 //! Keeps a server running.
 
 use std::{
+    future::pending,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -40,14 +41,19 @@ pub(crate) async fn supervise(
             break;
         }
         let wait = backoff.next(up);
+        let login = link.login();
+        // One that was up is tried again first: it may have asked for more rights only.
+        let wait = (up > Duration::ZERO || login.is_none()).then_some(wait);
+        let why = login.unwrap_or(why);
         tracing::warn!(server = link.name(), restarts_in = ?wait, "an MCP server is down: {why}");
-        let again = Instant::now().checked_add(wait);
+        let again = wait.and_then(|wait| Instant::now().checked_add(wait));
         link.condition.send_replace(Condition::Down { why: why.clone(), again });
-        tokio::select! {
-            () = sleep(wait) => {}
+        let is_new_login = tokio::select! {
+            () = sleep(wait.unwrap_or_default()), if wait.is_some() => false,
+            () = another_login(&link) => true,
             () = stop.cancelled() => break,
-        }
-        let restarting = match up.is_zero() {
+        };
+        let restarting = match up.is_zero() && !is_new_login {
             // It may well fail again, so calls fail at once meanwhile.
             true => Condition::Down { why, again: None },
             false => Condition::Starting,
@@ -55,4 +61,12 @@ pub(crate) async fn supervise(
         link.condition.send_replace(restarting);
     }
     link.condition.send_replace(Condition::Down { why: "it was stopped".to_owned(), again: None });
+}
+
+/// Waits until somebody has logged in or out.
+pub(crate) async fn another_login(link: &Link) {
+    match &link.account {
+        Some(account) => account.changed.notified().await,
+        None => pending().await,
+    }
 }

@@ -150,6 +150,10 @@ impl McpTool {
             }
             ServiceError::TransportSend(error) => {
                 line.doubted.notify_one();
+                if self.link.hears(error) {
+                    let advice = self.link.login().unwrap_or_default();
+                    return format!("the MCP server {name} refused the call, which had no effect: {advice}");
+                }
                 let why = self.link.short(error);
                 format!(
                     "the call to the MCP server {name} failed in transit, and it is not known what it did: {why}"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use everturn_wire::ToolSourceStatus;
+use everturn_wire::{ToolSourceLogin, ToolSourceStatus};
 
 use super::Tool;
 
@@ -38,4 +38,6 @@ pub struct SourceState {
     /// Why it is down, when it will be restarted, or which tools cannot be offered. Shown to people, so it must not
     /// contain secrets.
     pub message: Option<String>,
+    /// The login that it asks for or has.
+    pub login: Option<ToolSourceLogin>,
 }

@@ -48,7 +48,7 @@ impl ToolSource for Shelf {
     }
 
     fn state(&self) -> SourceState {
-        SourceState { status: ToolSourceStatus::Up, message: None }
+        SourceState { status: ToolSourceStatus::Up, message: None, login: None }
     }
 
     fn may_offer(&self, name: &str) -> bool {

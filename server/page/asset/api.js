@@ -20,6 +20,9 @@ const PATIENCE_MS = 15_000;
 /** Timeout of the trial of a provider: its list, and up to three calls. */
 const TRIAL_MS = 170_000;
 
+/** Timeout of the beginning of a login: discovery and registration at its authorization server. */
+const LOGIN_MS = 60_000;
+
 const get = (path) => call('GET', path);
 
 /** The JSON response of a call. `body`: the request body; `patience`: the timeout of a change in milliseconds. */
@@ -75,6 +78,10 @@ export const getCluster = () => get('cluster');
 
 /** The tools offered to models, and the servers that provide them. */
 export const getTools = () => get('tools');
+/** Begins a login at an MCP server. Returns the `url` to open, which ends on this server. */
+export const beginLogin = (server) => call('POST', `mcp/${encodeURIComponent(server)}/login`, { origin: location.origin }, LOGIN_MS);
+/** Forgets the login at an MCP server. */
+export const endLogin = (server) => call('DELETE', `mcp/${encodeURIComponent(server)}/login`);
 /** The providers, without their keys, and the vendors that can be added. */
 export const getProviders = () => get('providers');
 /** Tries a provider and adds it. */

@@ -1,5 +1,6 @@
 // The tools offered to models: their sources, policies, and claims of their servers.
-import { getTools } from './api.js';
+import { beginLogin, endLogin, getTools } from './api.js';
+import { confirm } from './ask.js';
 import { byId, element } from './element.js';
 import { panel } from './panel.js';
 import { oneLine, visible } from './visible.js';
@@ -7,7 +8,7 @@ import { oneLine, visible } from './visible.js';
 const list = byId('tool-sources');
 const problem = byId('tools-problem');
 
-/** Interval for refreshing while a server starts. */
+/** Interval for refreshing while a server starts, or somebody logs in. */
 const AGAIN_MS = 2000;
 
 /** Maximum numbers of characters of a state's reason, and of a description. */
@@ -17,6 +18,8 @@ const LONGEST_TEXT = 2000;
 export class Tools {
   #timer = 0;
   #shown = '';
+  /** What is to become of logins that were begun or ended here, by server. */
+  #awaited = new Map();
 
   #panel = panel('tools', () => this.load(), () => clearTimeout(this.#timer));
 
@@ -30,8 +33,9 @@ export class Tools {
     try {
       const told = await getTools();
       this.#show(told);
-      const isStarting = told.sources.some(({ status }) => status === 'starting');
-      if (isStarting && this.isOpen) this.#timer = setTimeout(() => this.load(), AGAIN_MS);
+      for (const { name, login } of told.sources) if (login === this.#awaited.get(name)) this.#awaited.delete(name);
+      const isMoving = told.sources.some(({ name, status }) => status === 'starting' || this.#awaited.has(name));
+      if (isMoving && this.isOpen) this.#timer = setTimeout(() => this.load(), AGAIN_MS);
       problem.textContent = '';
     } catch (error) {
       problem.textContent = this.isOpen ? `Not up to date: ${error.message}` : '';
@@ -46,22 +50,70 @@ export class Tools {
     if (text === this.#shown) return;
     this.#shown = text;
     const own = tools.length > 0 ? [group('Built in', null, tools)] : [];
-    list.replaceChildren(...own, ...sources.map((source) => group(source.name, source, source.tools)));
+    list.replaceChildren(...own, ...sources.map((source) => group(source.name, source, source.tools, this.#login(source))));
+  }
+
+  /** The buttons for the login at a server, if it has to do with one. */
+  #login({ name, login }) {
+    if (login === 'needed') return [button('Log in', `Log in at ${name}`, (place) => this.#begin(name, place))];
+    return login === 'done' ? [button('Log out', `Log out at ${name}`, () => this.#end(name))] : [];
+  }
+
+  async #begin(name, place) {
+    // Opened at once, as browsers allow that only while a button is pressed.
+    const opened = window.open('', '_blank');
+    try {
+      const { url } = await beginLogin(name);
+      this.#awaited.set(name, 'done');
+      if (opened) {
+        opened.opener = null;
+        opened.location = url;
+      }
+      const again = element('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, 'Open the login page');
+      place.replaceChildren('Log in on the page that has opened. ', again);
+      this.load();
+    } catch (error) {
+      opened?.close();
+      place.replaceChildren(oneLine(error.message, LONGEST_REASON));
+    }
+  }
+
+  async #end(name) {
+    const sure = await confirm({ title: `Log out at ${name}?`, text: 'Its token is deleted here. Its tools cannot be called until somebody logs in again.', action: 'Log out', keep: 'Stay' });
+    if (!sure) return;
+    try {
+      await endLogin(name);
+      this.#awaited.set(name, 'needed');
+    } catch (error) {
+      problem.textContent = error.message;
+    }
+    this.load();
   }
 }
 
 /** The tools of one server; without a `source`, the built-in ones. */
-function group(title, source, tools) {
+function group(title, source, tools, buttons = []) {
   const name = element('h3', {}, element('span', { className: 'name' }, oneLine(title, 60)));
   const parts = [name];
   if (source) {
-    const { status, message } = source;
-    name.append(element('span', { className: `state ${STATES[status] ? status : ''}` }, STATES[status] ?? oneLine(status, 40)));
-    if (message) parts.push(element('p', { className: 'reason' }, oneLine(message, LONGEST_REASON)));
+    const { status, message, login } = source;
+    const isLocked = status === 'down' && login === 'needed';
+    const state = isLocked ? 'needs a login' : (STATES[status] ?? oneLine(status, 40));
+    name.append(element('span', { className: `state ${STATES[status] ? status : ''}` }, state));
+    if (message && !isLocked) parts.push(element('p', { className: 'reason' }, oneLine(message, LONGEST_REASON)));
+    parts.push(...buttons);
   }
   if (tools.length > 0) parts.push(element('ul', {}, ...tools.map((tool) => row(tool, source))));
   else parts.push(element('p', { className: 'hint' }, 'No tools'));
   return element('section', { className: 'tool-source', ariaLabel: oneLine(title, 60) }, ...parts);
+}
+
+/** A button, and a place for what comes of it, which `press` gets. */
+function button(text, label, press) {
+  const place = element('span', { role: 'status' });
+  const made = element('button', { type: 'button', className: 'button', ariaLabel: label }, text);
+  made.addEventListener('click', () => press(place));
+  return element('p', { className: 'login' }, made, ' ', place);
 }
 
 function row({ name, description, policy, annotations = {} }, source) {

@@ -1,25 +1,23 @@
 //! Providers that were added on the page or with `everturn provider add`: a file beside the data, in the format of the
 //! configuration, that only its owner can read.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{ErrorKind, Write as _},
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::{path::Path, time::SystemTime};
 
 use anyhow::{Context as _, Result, anyhow};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::file::{ProviderTable, problem};
+use super::{
+    file::{ProviderTable, problem},
+    private_file::PrivateFile,
+};
 
 const NOTE: &str = "# Providers that were added on Everturn's page or with `everturn provider add`. Contains keys: keep it private.\n\n";
 
 /// The file of added providers.
 #[derive(Clone, Debug)]
 pub(crate) struct AddedFile {
-    path: PathBuf,
+    file: PrivateFile,
 }
 
 /// An added provider, as it is kept.
@@ -48,13 +46,11 @@ impl Added {
 impl AddedFile {
     /// The file beside a data file.
     pub(crate) fn beside(data: &Path) -> Self {
-        let mut name = data.file_name().unwrap_or_default().to_owned();
-        name.push(".providers.toml");
-        Self { path: data.with_file_name(name) }
+        Self { file: PrivateFile::beside(data, ".providers.toml") }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Returns what was added; nothing if the file does not exist.
@@ -62,15 +58,8 @@ impl AddedFile {
     /// # Errors
     /// When the file cannot be read or understood. The error quotes nothing of it.
     pub(crate) fn read(&self) -> Result<Vec<Added>> {
-        let place = || format!("cannot read the added providers in {}", self.path.display());
-        let text = match fs::read_to_string(&self.path) {
-            Ok(text) => text,
-            // An impossible place for the data is reported where that is opened.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Ok(Vec::new());
-            }
-            Err(error) => return Err(error).with_context(place),
-        };
+        let place = || format!("cannot read the added providers in {}", self.path().display());
+        let Some(text) = self.file.read().with_context(place)? else { return Ok(Vec::new()) };
         let mut file: Table = toml::from_str(&text)
             .map_err(|error| anyhow!("{}", problem(error.message())))
             .with_context(place)?;
@@ -115,56 +104,25 @@ impl AddedFile {
 
     /// Returns when the file changed; `None` = it does not exist.
     pub(crate) fn changed_at(&self) -> Option<(SystemTime, u64)> {
-        let data = fs::metadata(&self.path).ok()?;
-        Some((data.modified().ok()?, data.len()))
+        self.file.changed_at()
     }
 
-    /// Changes the file while no other process does, and replaces it as a whole.
+    /// Changes the file while no other process does.
     fn change(&self, change: impl FnOnce(&mut Vec<Added>) -> bool) -> Result<bool> {
-        let place = || format!("cannot write the added providers to {}", self.path.display());
-        if let Some(directory) = self.path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            fs::create_dir_all(directory).with_context(place)?;
-        }
-        let lock = private().truncate(false).open(self.path.with_extension("lock")).with_context(place)?;
-        lock.lock().with_context(place)?;
+        let place = || format!("cannot write the added providers to {}", self.path().display());
+        let _lock = self.file.lock("lock").with_context(place)?;
         let mut entries = self.read()?;
         let has_changed = change(&mut entries);
         let tables = entries.into_iter().map(|added| Value::Table(added.table)).collect();
         let file = Table::from_iter([("provider".to_owned(), Value::Array(tables))]);
-        self.replace(&format!("{NOTE}{file}")).with_context(place)?;
+        self.file.replace(&format!("{NOTE}{file}")).with_context(place)?;
         Ok(has_changed)
     }
-
-    fn replace(&self, text: &str) -> Result<()> {
-        let new = self.path.with_extension("new");
-        // One that was left behind may be open to others.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        let mut file = private().create_new(true).open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)?;
-        // The new name is durable with its directory. Not all systems can do this.
-        let directory = self.path.parent().map(File::open);
-        let _ = directory.map(|directory| directory.and_then(|directory| directory.sync_all()));
-        Ok(())
-    }
-}
-
-/// Opens files that only their owner can read and write, from the beginning.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
+    use std::{fs, thread};
 
     use super::*;
 

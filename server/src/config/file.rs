@@ -315,6 +315,10 @@ pub(super) struct McpTable {
     pub(super) url: Option<Hidden>,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, Written>,
+    pub(super) oauth_client_id: Option<String>,
+    pub(super) oauth_client_secret: Option<Written>,
+    #[serde(default)]
+    pub(super) oauth_scopes: Vec<String>,
     #[serde(default)]
     pub(super) trust_annotations: bool,
     pub(super) start_timeout_ms: Option<u64>,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, bail};
-use everturn_mcp::{Command, Connection, Endpoint, ServerConfig, Setting, Timeouts};
+use everturn_mcp::{Command, Connection, Endpoint, Oauth, ServerConfig, Setting, Timeouts};
 
 use super::{
     Environment, Hidden,
@@ -40,7 +40,9 @@ pub(super) fn resolve(
 
 /// Returns the files with secrets that the servers refer to.
 pub(super) fn secret_files(tables: &[McpTable]) -> impl Iterator<Item = &str> {
-    let settings = tables.iter().flat_map(|table| table.env.values().chain(table.headers.values()));
+    let settings = tables
+        .iter()
+        .flat_map(|table| table.env.values().chain(table.headers.values()).chain(&table.oauth_client_secret));
     settings.filter_map(|setting| match setting {
         Written::File(path) => Some(path.reveal()),
         _ => None,
@@ -49,7 +51,8 @@ pub(super) fn secret_files(tables: &[McpTable]) -> impl Iterator<Item = &str> {
 
 /// Whether the configuration itself contains secrets of the servers.
 pub(super) fn has_secrets(tables: &[McpTable]) -> bool {
-    let mut headers = tables.iter().flat_map(|table| table.headers.values());
+    let mut headers =
+        tables.iter().flat_map(|table| table.headers.values().chain(&table.oauth_client_secret));
     headers.any(|setting| matches!(setting, Written::Here(_)))
 }
 
@@ -70,6 +73,14 @@ fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<Serv
             if !table.headers.is_empty() {
                 bail!("`headers` are for a `url`: pass values to a command in its `env`");
             }
+            if table.oauth_client_id.is_some()
+                || table.oauth_client_secret.is_some()
+                || !table.oauth_scopes.is_empty()
+            {
+                bail!(
+                    "`oauth_client_id`, `oauth_client_secret` and `oauth_scopes` are for a `url`: a command asks for no login"
+                );
+            }
             if program.trim().is_empty() {
                 bail!("`command` is empty: name a program, and put its arguments in `args`");
             }
@@ -88,7 +99,19 @@ fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<Serv
                 Ok(headers) => headers,
                 Err(missing) => return Ok(Err(missing)),
             };
-            Connection::Http(Endpoint { url: url.reveal().to_owned(), headers })
+            let client_secret = match &table.oauth_client_secret {
+                Some(secret) => match value(secret, "`oauth_client_secret`", true, environment)? {
+                    Ok(secret) => Some(secret),
+                    Err(missing) => return Ok(Err(missing)),
+                },
+                None => None,
+            };
+            let oauth = Oauth {
+                client_id: table.oauth_client_id.clone(),
+                client_secret,
+                scopes: table.oauth_scopes.clone(),
+            };
+            Connection::Http(Endpoint { url: url.reveal().to_owned(), headers, oauth })
         }
         (Some(_), Some(_)) => bail!("it has a `command` and a `url`: keep one"),
         (None, None) => bail!("it has neither a `command` to start nor a `url` to connect to"),

@@ -3,14 +3,16 @@
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
+    sync::Arc,
 };
 
 use anyhow::{Context as _, Result, bail};
 use everturn_kernel::Target;
+use everturn_mcp::{LoginStore, ServerConfig};
 
 use super::{
-    AddedFile, Cluster, Config, DEFAULT_LISTEN, Environment, Flags, Postgres, Provider, Retry, added_file,
-    data, given_listen, known, parse_listen,
+    AddedFile, Cluster, Config, DEFAULT_LISTEN, Environment, Flags, LoginFile, Postgres, Provider, Retry,
+    data, given_listen, known, mcp, parse_listen, private_place,
     route::{self, Known},
     targets,
 };
@@ -19,13 +21,29 @@ impl Config {
     /// Returns only where added providers are kept, and the names that belong to the configuration.
     pub(crate) fn added(flags: &Flags, environment: &Environment<'_>) -> Result<(AddedFile, Vec<String>)> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
-        let place = added_file(flags, environment, file.server.data);
+        let place = private_place(flags, environment, file.server.data);
         let place = place.context("no home directory to keep keys in: name the data file with --data")?;
+        let place = AddedFile::beside(&place);
         let mut names: Vec<String> = file.providers.iter().map(|table| table.name.clone()).collect();
         if names.is_empty() {
             names.extend(Provider::of_environment(environment)?.into_iter().map(|provider| provider.name));
         }
         Ok((place, names))
+    }
+
+    /// Returns only the MCP servers, with where their logins are kept, and a line about each that is off.
+    pub(crate) fn mcp(
+        flags: &Flags,
+        environment: &Environment<'_>,
+    ) -> Result<(LoginFile, Vec<ServerConfig>, Vec<String>)> {
+        let file = Self::read(Self::path(flags, environment).as_deref())?;
+        let (mut servers, off) = mcp::resolve(&file.mcp, environment, &file.source)?;
+        let place = private_place(flags, environment, file.server.data);
+        let place = place.context("no home directory to keep logins in: name the data file with --data")?;
+        let file = LoginFile::beside(&place);
+        let logins: Arc<dyn LoginStore> = Arc::new(file.clone());
+        servers.iter_mut().for_each(|server| server.logins = logins.clone());
+        Ok((file, servers, off))
     }
 
     /// Returns only the path of the data file. Reading conversations needs no provider key.

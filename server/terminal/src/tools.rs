@@ -126,6 +126,7 @@ mod tests {
             name: "files".to_owned(),
             status: ToolSourceStatus::Up,
             message: None,
+            login: None,
             tools: vec![
                 tool("files__read", ToolPolicy::Ask, Some(true), Some(false)),
                 tool("files__write", ToolPolicy::Deny, Some(false), Some(true)),
@@ -135,6 +136,7 @@ mod tests {
             name: "web".to_owned(),
             status: ToolSourceStatus::Down,
             message: Some("it ended:\n\u{1b}[31mno key".to_owned()),
+            login: None,
             tools: vec![],
         };
         let own = ToolInfo { name: "roll_dice".to_owned(), ..ToolInfo::default() };

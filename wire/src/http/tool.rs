@@ -89,8 +89,26 @@ pub struct ToolSourceInfo {
     /// Why it is down, when it will be restarted, or which of its tools cannot be offered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The login that it asks for or has. Absent = it asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<ToolSourceLogin>,
     /// The tools offered to new turns, by name. While the source is down: those that it last offered.
     pub tools: Vec<ToolInfo>,
+}
+
+/// The login of a person at a tool source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ToolSourceLogin {
+    /// It asks for one; its tools cannot be called.
+    Needed,
+    /// There is one.
+    Done,
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Whether the tools of a source can be called.

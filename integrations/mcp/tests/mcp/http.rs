@@ -75,7 +75,10 @@ async fn a_lost_server_is_reconnected() {
 async fn an_invalid_configuration_is_rejected_at_once() {
     let endpoint = |url: &str, header: &str| {
         let headers = [("X-Key".to_owned(), Setting::Secret(header.to_owned()))].into();
-        ServerConfig::new("s", Connection::Http(Endpoint { url: url.to_owned(), headers }))
+        ServerConfig::new(
+            "s",
+            Connection::Http(Endpoint { url: url.to_owned(), headers, ..Endpoint::default() }),
+        )
     };
     for (config, expected) in [
         (endpoint("ftp://s3cret/", ""), "its `url` must begin with http:// or https://"),

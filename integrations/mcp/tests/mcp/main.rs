@@ -5,6 +5,7 @@
 mod death;
 mod http;
 mod list;
+mod login;
 mod restart;
 mod stdio;
 mod support;

@@ -24,7 +24,7 @@ fn root() -> &'static Path {
 }
 
 /// Returns the path of a file that the test command installs.
-fn installed(path: &str) -> String {
+pub(crate) fn installed(path: &str) -> String {
     let file = root().join(path);
     assert!(
         file.exists(),

@@ -8,8 +8,8 @@ use everturn_wire::{
     FailedAttempt, FinalReport, FoundPassage, HistoryWindow, Message, ModelInfo, Models, QueueCancelled,
     QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport, ResponseFormat, Retried,
     RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState,
-    Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceStatus, Tools,
-    TurnMetrics, TurnMetricsList, Value,
+    Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceLogin,
+    ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
 };
 use serde_json::json;
 
@@ -107,16 +107,19 @@ pub(crate) fn tools() -> Vec<Tools> {
         name: "everything".into(),
         status: ToolSourceStatus::Up,
         message: None,
+        login: Some(ToolSourceLogin::Done),
         tools: vec![claimed, bare],
     };
     let down = ToolSourceInfo {
         name: "files".into(),
         status: ToolSourceStatus::Down,
         message: Some("it ended with exit code 1; restarting in 4 s".into()),
+        login: None,
         tools: vec![],
     };
     let starting = ToolSourceInfo { status: ToolSourceStatus::Starting, message: None, ..down.clone() };
-    vec![Tools::default(), Tools { tools: vec![own], sources: vec![up, down, starting] }]
+    let locked = ToolSourceInfo { login: Some(ToolSourceLogin::Needed), ..down.clone() };
+    vec![Tools::default(), Tools { tools: vec![own], sources: vec![up, down, starting, locked] }]
 }
 
 /// Responses about conversations.
