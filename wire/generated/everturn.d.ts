@@ -1942,9 +1942,22 @@ export interface ToolSourceInfo {
   status: ToolSourceStatus;
   /** The tools offered to new turns, by name. While the source is down: those that it last offered. */
   tools: Array<ToolInfo>;
+  /** The login that it asks for or has. Absent = it asks for none. */
+  login?: ToolSourceLogin;
   /** Why it is down, when it will be restarted, or which of its tools cannot be offered. */
   message?: string;
 }
+
+/** The login of a person at a tool source. */
+export type ToolSourceLogin =
+  /** It asks for one; its tools cannot be called. */
+  | "needed"
+  /** There is one. */
+  | "done"
+  /** A value from a newer version. The original is not kept; it serializes as `unknown`. */
+  | "unknown"
+  /** A value from a newer server. */
+  | (string & {});
 
 /** Whether the tools of a source can be called. */
 export type ToolSourceStatus =

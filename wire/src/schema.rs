@@ -42,7 +42,7 @@ const UNIONS: [(&str, &str, bool); 7] = [
 ];
 
 /// Enums that clients read. A newer server may send other values.
-const OPEN_WORDS: [&str; 22] = [
+const OPEN_WORDS: [&str; 23] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",

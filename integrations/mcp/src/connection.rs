@@ -23,12 +23,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Connection as How,
     call::Calls,
+    caller::Caller,
     catalog::{self, Catalog, MOST},
-    http::Caller,
     link::{Condition, Line, Link},
     notification::{InOrder, Notifications},
     process::Process,
-    supervisor::another_login,
     tool::Facts,
 };
 
@@ -128,7 +127,7 @@ impl Connection {
                     _ = &mut closed => break "it closed the connection".to_owned(),
                     how = ended(&mut process) => break how,
                     () = stop.cancelled() => break "it was stopped".to_owned(),
-                    () = another_login(link) => break "its login is another now".to_owned(),
+                    () = link.another_login() => break "its login is another now".to_owned(),
                     () = &mut listening => {}
                     () = list_changed.notified() => {
                         let listed = async {

@@ -1,64 +1,19 @@
-//! Servers over streamable HTTP.
+//! The HTTP client of servers and logins.
 
 use std::{sync::Arc, time::Duration};
 
 use reqwest::{Client, redirect, retry};
-use rmcp::transport::{
-    AuthClient, AuthError, StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
-    streamable_http_client::StreamableHttpClientTransportConfig,
-};
+use rmcp::transport::AuthError;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use crate::{ConfigError, Endpoint, account::Account};
+use crate::{ConfigError, Endpoint};
 
 /// Timeout for name resolution, connection and TLS handshake.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Maximum number of reconnects of the notification stream each time it breaks, and the maximum wait between them.
-/// Without that stream, a change of the list is noticed only with the next connection.
-const RECONNECTS: usize = 8;
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-
-/// Maximum size of a message from a server, in bytes.
-const LARGEST: usize = 8 << 20;
-
 /// Maximum number of redirects followed.
 const REDIRECTS: usize = 3;
-
-/// The parts from which connections to an endpoint are made.
-#[derive(Clone)]
-pub(crate) struct Caller {
-    account: Arc<Account>,
-    client: Client,
-    config: StreamableHttpClientTransportConfig,
-}
-
-impl Caller {
-    /// Creates the client without connecting.
-    pub(crate) fn new(account: Arc<Account>) -> Result<Self, ConfigError> {
-        let (url, headers) = account.endpoint.request()?;
-        let mut reconnects = ExponentialBackoff::default();
-        reconnects.max_times = Some(RECONNECTS);
-        reconnects.max_delay = Some(LONGEST_WAIT);
-        let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-            .custom_headers(headers)
-            .max_sse_event_size(LARGEST);
-        config.retry_config = Arc::new(reconnects);
-        Ok(Self { account, client: client(redirect::Policy::custom(follow))?, config })
-    }
-
-    /// Returns a transport that has not connected yet.
-    ///
-    /// # Errors
-    /// Returns why the login cannot be used.
-    pub(crate) async fn transport(
-        &self,
-    ) -> Result<StreamableHttpClientTransport<AuthClient<Client>>, String> {
-        let client = self.account.client(self.client.clone()).await?;
-        Ok(StreamableHttpClientTransport::with_client(client, self.config.clone()))
-    }
-}
 
 /// Returns the URL as the SDK takes it.
 pub(crate) fn url(endpoint: &Endpoint) -> Result<String, AuthError> {
@@ -81,7 +36,7 @@ pub(crate) fn client(redirects: redirect::Policy) -> Result<Client, ConfigError>
 }
 
 /// Follows a redirect only to the same origin, where the headers may go, and only if the body is kept.
-fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
+pub(crate) fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps_body = matches!(attempt.status().as_u16(), 307 | 308);
     let is_same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
     match keeps_body && is_same && attempt.previous().len() <= REDIRECTS {

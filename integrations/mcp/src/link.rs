@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     error::Error,
+    future::pending,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -63,6 +64,14 @@ impl Link {
     /// Returns what to do, if the server asks for a login.
     pub(crate) fn login(&self) -> Option<String> {
         self.account.as_ref().filter(|account| account.is_demanded()).map(|account| account.advice())
+    }
+
+    /// Waits until somebody has logged in or out.
+    pub(crate) async fn another_login(&self) {
+        match &self.account {
+            Some(account) => account.changed.notified().await,
+            None => pending().await,
+        }
     }
 
     /// Takes note of a demand for a login, if the error is one.

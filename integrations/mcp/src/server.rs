@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ConfigError, Login, LoginError, ServerConfig,
     account::Account,
+    caller::Caller,
     catalog::Catalog,
-    http::Caller,
     link::{self, Condition, Link},
     login, name, supervisor,
 };

@@ -1,7 +1,6 @@
 //! Keeps a server running.
 
 use std::{
-    future::pending,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     backoff::Backoff,
+    caller::Caller,
     catalog::Catalog,
     connection::Connection,
-    http::Caller,
     link::{Condition, Link},
 };
 
@@ -50,7 +49,7 @@ pub(crate) async fn supervise(
         link.condition.send_replace(Condition::Down { why: why.clone(), again });
         let is_new_login = tokio::select! {
             () = sleep(wait.unwrap_or_default()), if wait.is_some() => false,
-            () = another_login(&link) => true,
+            () = link.another_login() => true,
             () = stop.cancelled() => break,
         };
         let restarting = match up.is_zero() && !is_new_login {
@@ -61,12 +60,4 @@ pub(crate) async fn supervise(
         link.condition.send_replace(restarting);
     }
     link.condition.send_replace(Condition::Down { why: "it was stopped".to_owned(), again: None });
-}
-
-/// Waits until somebody has logged in or out.
-pub(crate) async fn another_login(link: &Link) {
-    match &link.account {
-        Some(account) => account.changed.notified().await,
-        None => pending().await,
-    }
 }
