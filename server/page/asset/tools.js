@@ -87,7 +87,8 @@ export class Tools {
     } catch (error) {
       problem.textContent = error.message;
     }
-    this.load();
+    // The question has closed it.
+    byId('tools').showPopover();
   }
 }
 
