@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Category, Failure, RetryPhase, RetryState};
+use everturn_wire::{Because, Category, Failure, RetryPhase, RetryState};
 
 use crate::{
     Budget, Millis,
@@ -75,8 +75,11 @@ pub(crate) struct Scheduled {
     pub(crate) category: Category,
     pub(crate) message: String,
     pub(crate) code: Option<String>,
-    /// Whether another turn was refused, not this one.
+    /// Whether no call was made, because others were refused or come first.
     pub(crate) shared: bool,
+    /// Whether the call was put off, so that no retry was used up.
+    pub(crate) held: bool,
+    pub(crate) because: Option<Because>,
 }
 
 impl Seen {
@@ -175,6 +178,7 @@ impl Ledger {
             code: last.and_then(|last| last.code.clone()),
             target: None,
             shared: last.filter(|last| last.shared).map(|_| true),
+            because: last.and_then(|last| last.because),
         }
     }
 }

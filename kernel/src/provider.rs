@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 
-use everturn_wire::{Echo, Failure, Message, Parameters, TraceContext, Usage, Value};
+use everturn_wire::{Because, Echo, Failure, Message, Parameters, TraceContext, Usage, Value};
 use futures_core::stream::BoxStream;
 
 use crate::{CheckedCall, Limits, Op, Summary};
@@ -131,13 +131,15 @@ pub enum StreamEvent {
 /// Why a call is put off, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// The failure that another turn received, or that keeps every call from being made.
+    /// The failure that another turn received, or that keeps the call from being made.
     pub failure: Failure,
     /// How long to wait before the call is tried, in milliseconds.
     pub wait_ms: u64,
-    /// Whether another turn was refused, so that this one made no request. Otherwise a request was tried and reached
-    /// nobody.
+    /// Whether this turn made no request, because others were refused or come first. Otherwise a request was tried and
+    /// reached nobody.
     pub shared: bool,
+    /// Why it waits.
+    pub because: Because,
     /// Whether the wait counts against the budget of the step.
     pub in_budget: bool,
 }

@@ -259,6 +259,14 @@ impl Turn {
         }
     }
 
+    /// Returns since when the turn has wanted the call that it makes now: the waits of its step are left out. Calls are
+    /// admitted in this order.
+    pub fn wants_since(&self, now: Millis) -> Millis {
+        let Phase::Streaming(streaming) = &self.phase else { return now };
+        let Ledger { waited_ms, walled_ms, .. } = streaming.ledger;
+        Millis(streaming.since.0.saturating_sub(waited_ms).saturating_sub(walled_ms))
+    }
+
     /// Whether a person asked for the wanted call. Make it even if its target is known to be unavailable.
     pub fn is_asked_by_person(&self) -> bool {
         matches!(&self.phase, Phase::Streaming(streaming) if streaming.by_person)

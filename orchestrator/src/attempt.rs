@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use everturn_wire::{Category, ConversationId, FailedAttempt, TurnId};
+use everturn_wire::{Because, Category, ConversationId, FailedAttempt, TurnId};
 use serde::Deserialize;
 
 use crate::{Cursor, Journal, JournalError};
@@ -80,6 +80,7 @@ struct Retry {
     next_at: Option<u64>,
     category: Option<Category>,
     shared: Option<bool>,
+    because: Option<Because>,
     failed_target: Option<String>,
     latency_ms: Option<u64>,
 }
@@ -100,6 +101,7 @@ fn failed(retry: Retry, step: u32) -> Option<FailedAttempt> {
         failed_at: retry.next_at?.saturating_sub(retry.delay_ms),
         latency_ms: retry.latency_ms,
         wait_ms: Some(retry.delay_ms),
+        because: retry.because,
     })
 }
 

@@ -12,9 +12,9 @@ use crate::{
     RelayProvider, Reviewer, StateStore, SystemClock, Tool, ToolSource,
     catalog::Catalog,
     compaction::Compactions,
-    gate::Gates,
     health::SharedHealth,
     memory::{Memory, MemoryLimits},
+    pacing::Pacing,
     permission::Permissions,
     report::RequiredReports,
     route::PREFIX,
@@ -56,7 +56,7 @@ pub struct Builder {
     health: Arc<SharedHealth>,
     /// Shared with the reviewers' orchestrator, like the health.
     memory: Arc<Memory>,
-    gates: Arc<Gates>,
+    pacing: Arc<Pacing>,
     /// Whether its turns are reviews.
     for_reviews: bool,
     cluster: Option<Cluster>,
@@ -104,7 +104,7 @@ impl Builder {
             compacts: None,
             health: Arc::default(),
             memory: Arc::default(),
-            gates: Arc::default(),
+            pacing: Arc::default(),
             for_reviews: false,
             cluster: None,
         }

@@ -12,7 +12,7 @@ use everturn_kernel::Millis;
 use everturn_wire::{Category, Failure, TurnId};
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::LiveBus;
+use crate::{cluster::LiveBus, journal::NodeId};
 
 /// Maximum length of a failure's message in a notice, in characters.
 const MAX_MESSAGE: usize = 500;
@@ -27,9 +27,11 @@ const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Notice {
-    /// A limit refused a turn here. Repeated every few seconds while the limit lasts.
+    /// A limit refused a turn here.
     Closed(Closed),
-    /// This turn is asking the limited target, to find out whether it answers again.
+    /// A node has so many calls to make, running ones included. Told when it changes.
+    Demand { target: String, node: NodeId, calls: u64 },
+    /// This turn is asking the limited target, to find out whether it answers again. Repeated as long as it does.
     Probing { target: String, turn: TurnId },
     /// A limited target answered a call that was made this long ago.
     Opened { target: String, asked_ms_ago: u64 },
@@ -74,6 +76,7 @@ impl Notice {
     pub(crate) fn target(&self) -> &str {
         match self {
             Self::Closed(Closed { target, .. })
+            | Self::Demand { target, .. }
             | Self::Probing { target, .. }
             | Self::Opened { target, .. }
             | Self::Failed { target, .. }
@@ -136,6 +139,7 @@ mod tests {
         let target = || "key/model".to_owned();
         let all = [
             Notice::Closed(closed.clone()),
+            Notice::Demand { target: target(), node: NodeId::from("n"), calls: 3 },
             Notice::Probing { target: target(), turn: TurnId::from("t") },
             Notice::Opened { target: target(), asked_ms_ago: 7 },
             Notice::Failed { target: target(), category: Category::Overloaded, hint_ms: None },

@@ -2,22 +2,44 @@
 
 use everturn_kernel::Turn;
 use everturn_wire::{
-    Category, ConversationId, EventBody, ForcedBy, RetryOutcome, TargetRole, TurnId, Verdict,
+    Because, Category, ConversationId, EventBody, ForcedBy, RetryOutcome, TargetRole, TurnId, Verdict,
 };
 
 /// A line of the log.
 #[derive(Debug)]
 pub(crate) enum LogLine {
-    Waits { target: Option<String>, category: Category, attempt: u32, until: u64, is_shared: bool },
-    Moves { from: String, to: String, role: TargetRole },
-    Restored { to: String },
+    Waits {
+        target: Option<String>,
+        category: Category,
+        attempt: u32,
+        until: u64,
+        is_shared: bool,
+        because: Option<Because>,
+    },
+    Moves {
+        from: String,
+        to: String,
+        role: TargetRole,
+    },
+    Restored {
+        to: String,
+    },
     ReportForced(ForcedBy),
-    StepsCollapsed { from: u32, to: u32 },
-    ReportMissing { attempt: u32, max_attempts: u32 },
+    StepsCollapsed {
+        from: u32,
+        to: u32,
+    },
+    ReportMissing {
+        attempt: u32,
+        max_attempts: u32,
+    },
     Recovered,
     Cancelled,
     GaveUp(Category),
-    NotReviewed { verdict: Verdict, attempts: u32 },
+    NotReviewed {
+        verdict: Verdict,
+        attempts: u32,
+    },
 }
 
 impl LogLine {
@@ -25,13 +47,21 @@ impl LogLine {
     pub(crate) fn of(event: &EventBody) -> Option<Self> {
         Some(match event {
             EventBody::ProviderRetry {
-                delay_ms: 1.., target, category, attempt, next_at, shared, ..
+                delay_ms: 1..,
+                target,
+                category,
+                attempt,
+                next_at,
+                shared,
+                because,
+                ..
             } => Self::Waits {
                 target: target.clone(),
                 category: category.unwrap_or(Category::Unknown),
                 attempt: *attempt,
                 until: next_at.unwrap_or_default(),
                 is_shared: shared.unwrap_or_default(),
+                because: *because,
             },
             EventBody::TargetSwitched { from, to, role, .. } => {
                 Self::Moves { from: from.clone(), to: to.clone(), role: *role }
@@ -58,9 +88,10 @@ impl LogLine {
     pub(crate) fn write(&self, id: &ConversationId, turn_id: &TurnId, turn: &Turn, model: &str, calls: u32) {
         let (conversation, turn_id, waited) = (id.as_str(), turn_id.as_str(), seconds(turn.waited_ms()));
         match self {
-            Self::Waits { target, category, attempt, until, is_shared } => {
+            Self::Waits { target, category, attempt, until, is_shared, because } => {
                 let (target, category) = (target.as_deref().unwrap_or(model), category.as_str());
                 let (until, shared) = (moment(*until), *is_shared);
+                let because = because.map(tracing::field::display);
                 tracing::info!(
                     conversation,
                     turn = turn_id,
@@ -69,6 +100,7 @@ impl LogLine {
                     attempt,
                     until,
                     shared,
+                    because,
                     "a turn waits"
                 );
             }

@@ -9,12 +9,12 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    MemoryJournal, MemoryState, Orchestrator, StartTurn, Window,
+    Exponential, MemoryJournal, MemoryState, Orchestrator, StartTurn, Window,
     kernel::{FinishReason, Limits, Provider, Request, StreamEvent, Told, What},
 };
 use everturn_sim::herd;
 use everturn_wire::{
-    AgentEvent, Category, ConversationId, ConversationStatus, EventBody, Failure, Unreached,
+    AgentEvent, Because, Category, ConversationId, ConversationStatus, EventBody, Failure, Unreached,
 };
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
@@ -117,25 +117,23 @@ async fn ten_thousand_turns_ask_a_limited_target_once_in_each_of_its_hints() {
     sleep(Duration::from_secs(3_000)).await;
     assert_eq!(answered(&orchestrator, TURNS).await, TURNS);
     assert_eq!(target.asked(600..4_000), TURNS, "each asked once more");
-    // At a rising pace: no second has more than twice as many as all before it, and a few.
-    let mut before = 0;
-    for second in 600..720 {
-        let now = target.asked(second..second + 1);
-        assert!(now <= 2 * before + 4, "{now} requests in a second, after {before}");
-        before += now;
-    }
+    let seconds: Vec<usize> = (600..720).map(|second| target.asked(second..second + 1)).collect();
+    herd::comes_back_slowly(&seconds);
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_hint_the_schedule_of_the_first_turn_counts() {
+async fn without_a_hint_one_turn_asks_at_most_each_half_minute() {
     const TURNS: usize = 500;
     let target = Target::new(0..600, limited(None));
     let orchestrator = target.orchestrator();
     start(&orchestrator, 0..TURNS).await;
-    sleep(Duration::from_secs(1_100)).await;
-    // At 0, 5, 15, 45, 105 and 405 s.
+    sleep(Duration::from_secs(4_000)).await;
+    // After 1, 2, 4, 8, 16, 30, 30 ... s.
     let asked = target.asked(0..600);
-    assert!((6..=8).contains(&asked), "{asked} requests while it was limited");
+    assert!((20..=30).contains(&asked), "{asked} requests while it was limited");
+    for second in 60..570 {
+        assert!(target.asked(second..second + 31) > 0, "nobody asked for 31 s from {second} s on");
+    }
     assert_eq!(answered(&orchestrator, TURNS).await, TURNS);
 }
 
@@ -147,12 +145,13 @@ async fn a_turn_that_waits_because_of_another_one_says_so() {
     sleep(Duration::from_secs(10)).await;
     start(&orchestrator, 1..2).await;
     sleep(Duration::from_secs(1)).await;
-    let [EventBody::ProviderRetry { attempt, delay_ms, message, code, shared, category, .. }] =
+    let [EventBody::ProviderRetry { attempt, delay_ms, message, code, shared, category, because, .. }] =
         &retries(&orchestrator, 1).await[..]
     else {
         panic!("it is told of one retry");
     };
     assert_eq!((*attempt, *shared, *category), (0, Some(true), Some(Category::RateLimited)));
+    assert_eq!(*because, Some(Because::Hint));
     assert_eq!((message.as_str(), code.as_deref()), ("HTTP 429: slow down", Some("429")));
     assert!((20_000..=21_000).contains(delay_ms), "{delay_ms}");
     let state = orchestrator.status(&id(1)).await.unwrap().retry.unwrap();
@@ -195,7 +194,7 @@ async fn when_a_person_finds_a_limit_over_those_who_wait_come_little_by_little()
     // The first one waits for what it was told itself.
     assert_eq!(answered(&orchestrator, TURNS).await, TURNS - 1);
     let each: Vec<_> = (30..42).map(|second| target.asked(second..second + 1)).collect();
-    assert!(each.iter().zip(0..).all(|(&now, n)| now <= (2 << n) + 1), "{each:?}");
+    assert!(each.iter().zip(0..).all(|(&now, n)| now <= (16 << n) + 1), "{each:?}");
     let metrics = orchestrator.metrics(&id(8)).await.unwrap();
     assert_eq!(metrics[0].retries, None, "it was never refused");
     for turn in [8, 500, 999] {
@@ -203,6 +202,26 @@ async fn when_a_person_finds_a_limit_over_those_who_wait_come_little_by_little()
     }
     sleep(Duration::from_secs(3_600)).await;
     assert_eq!((answered(&orchestrator, TURNS).await, target.asked(0..4_000)), (TURNS, TURNS + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lone_turn_waits_as_its_schedule_says_and_never_for_itself() {
+    let target = Target::new(0..2, limited(None));
+    let schedule = Exponential { base: Duration::from_millis(40), max_retries: 20, ..Exponential::default() };
+    let orchestrator = Orchestrator::builder()
+        .model("key", "model", Arc::new(Asked(target.clone())))
+        .schedule(schedule)
+        .build();
+    start(&orchestrator, 0..1).await;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(answered(&orchestrator, 1).await, 1);
+    let told = retries(&orchestrator, 0).await;
+    let asked = target.asked.lock().unwrap().clone();
+    assert_eq!(told.len(), asked.len() - 1, "it is told of as many retries as it makes");
+    for (n, told) in told.iter().enumerate() {
+        let EventBody::ProviderRetry { delay_ms, shared, .. } = told else { unreachable!() };
+        assert_eq!((*shared, asked[n + 1] - asked[n]), (None, *delay_ms), "retry {n}: {asked:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,6 +251,10 @@ async fn twenty_minutes_without_a_network_use_nothing_up() {
     };
     assert_eq!(message, "No connection, waiting for the provider or the network: connection refused");
     assert_eq!(*budget_left_ms, None, "the budget is not charged");
+    for told in &told {
+        let EventBody::ProviderRetry { max_attempts, because, .. } = told else { unreachable!() };
+        assert_eq!((*max_attempts, *because), (None, Some(Because::Offline)), "no retry is used up");
+    }
     let probes = target.asked(10..1_020);
     assert!((30..=50).contains(&probes), "{probes} calls to look for the network");
     sleep(Duration::from_secs(260)).await;

@@ -51,7 +51,7 @@ impl Provider for Model {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if request.op.attempt == 0 {
-            let failure = Failure::new(Category::Overloaded, true, "HTTP 529: busy");
+            let failure = Failure::new(Category::ServerError, true, "HTTP 502: away");
             return stream::iter([StreamEvent::Failed(failure)]).boxed();
         }
         if !self.answers.load(Ordering::Relaxed) {
@@ -112,6 +112,8 @@ impl Storm {
             if unsealed.iter().all(|turn| matches!(turn.wait, Wait::Until(_))) {
                 break;
             }
+            // The first calls are made one after another, within a few seconds.
+            self.clock.advance(Duration::from_millis(1));
             tokio::task::yield_now().await;
         }
         // Saved is not yet told, and nobody cancels a wait that he was not told of.

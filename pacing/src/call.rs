@@ -1,9 +1,7 @@
 //! A call that is to be made, and the answer to the question whether it may be.
 
-use core::fmt;
-
 use everturn_kernel::Millis;
-use everturn_wire::{TurnId, Usage};
+use everturn_wire::{Because, TurnId, Usage};
 
 use crate::What;
 
@@ -77,41 +75,4 @@ pub struct Wait {
     pub until: Millis,
     /// The reason.
     pub because: Because,
-}
-
-/// Why a call has to wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Because {
-    /// The provider said when to ask again.
-    Hint,
-    /// The limit that the provider reported has no room.
-    Window(What),
-    /// As many calls were accepted lately as the provider is known to accept.
-    Learnt,
-    /// As many calls are running as the provider is known to accept.
-    Busy,
-    /// Another turn was refused, and the provider did not say for how long.
-    Refused,
-    /// Another call is finding out whether the target answers again.
-    Probe,
-    /// Calls are let go one after another, because it is not known how many are accepted.
-    Ramp,
-    /// Others came first.
-    Turn,
-}
-
-impl fmt::Display for Because {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hint => "the provider said when to ask again",
-            Self::Window(What::Requests) => "the provider's limit on requests is used up",
-            Self::Window(_) => "the provider's limit on tokens has no room for this call",
-            Self::Learnt => "the provider was refusing calls at this rate",
-            Self::Busy => "the provider was refusing so many calls at once",
-            Self::Refused => "the provider refused another call",
-            Self::Probe => "another call is finding out whether the provider answers again",
-            Self::Ramp => "calls are made one after another, as it is not known how many are accepted",
-            Self::Turn => "other calls came first",
-        })
-    }
 }

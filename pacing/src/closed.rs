@@ -3,25 +3,40 @@
 use everturn_kernel::Millis;
 use everturn_wire::TurnId;
 
-use crate::Ticket;
+use crate::{Because, Ticket, saved::Known};
 
 /// Waits between probes if the provider gave no hint, in milliseconds; the last one repeats.
 const PROBES_MS: [u64; 6] = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000];
 
+/// Waits between calls that look for the network, in milliseconds; the last one repeats.
+const UNREACHED_MS: [u64; 4] = [5_000, 10_000, 20_000, 30_000];
+
+/// How much later this node asks if another one was refused, in milliseconds: that one asks first.
+const LATER_MS: u64 = 2_000;
+
+/// How long another node is believed to be asking unless it says so again, in milliseconds.
+const BELIEVED_MS: u64 = 15_000;
+
 /// Whether a target may be asked after a refusal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Closed {
-    /// Nobody asks before this, because the provider said so.
+    /// When it was refused last.
+    at: Millis,
+    /// Nobody asks before this, because the provider said so, or there is no network.
     pub(crate) hint_ends: Option<Millis>,
     /// When the next probe may be made.
     pub(crate) probe_at: Option<Millis>,
+    /// Whether it cannot be reached because there is no network.
+    pub(crate) is_offline: bool,
     /// The turn that was refused: it follows its own schedule.
-    refused: Option<TurnId>,
+    pub(crate) refused: Option<TurnId>,
     /// The call that is finding out.
     probe: Option<Ticket>,
+    /// Until when another node is believed to be finding out.
+    probed_elsewhere: Option<Millis>,
     /// The last call made before the refusal: refusals of earlier calls are part of the same event.
     after: Option<Ticket>,
-    misses: usize,
+    pub(crate) misses: usize,
 }
 
 /// Whether the state after a refusal admits a call.
@@ -37,13 +52,20 @@ pub(crate) enum State {
 
 impl Closed {
     pub(crate) fn state(&self, turn: &TurnId, now: Millis) -> State {
+        let is_elsewhere = self.probed_elsewhere.is_some_and(|until| now < until);
         match (self.hint_ends, self.probe_at) {
-            (Some(at), _) if now < at => State::Hinted(at),
-            _ if self.probe.is_some() => State::Probed,
+            (Some(at), _) if now < at && self.refused.as_ref() == Some(turn) => State::Hinted(at),
+            (Some(at), probe_at) if now < at => State::Hinted(at.max(probe_at.unwrap_or(at))),
+            _ if self.probe.is_some() || is_elsewhere => State::Probed,
             (_, Some(at)) if now < at && self.refused.as_ref() != Some(turn) => State::Refused(at),
             (None, None) => State::Open,
             _ => State::MayProbe,
         }
+    }
+
+    /// Returns the reason why others wait: this one, unless there is no network.
+    pub(crate) fn because(&self, refused: Because) -> Because {
+        if self.is_offline { Because::Offline } else { refused }
     }
 
     /// Whether a refusal of this call is part of an event that is known.
@@ -60,6 +82,9 @@ impl Closed {
         room_at: Option<Millis>,
         now: Millis,
     ) {
+        if self.is_offline {
+            *self = Self::default();
+        }
         let guess = now.plus(PROBES_MS[self.misses.min(PROBES_MS.len() - 1)]);
         let hint_ends = hint_ms.map(|ms| now.plus(ms));
         self.hint_ends = hint_ends.max(self.hint_ends);
@@ -72,6 +97,7 @@ impl Closed {
         self.probe_at = Some(at);
         self.misses += 1;
         (self.refused, self.after, self.probe) = (Some(turn.clone()), Some(last), None);
+        (self.at, self.probed_elsewhere) = (now, None);
     }
 
     /// Another refusal of the same event: the longest hint counts.
@@ -81,6 +107,62 @@ impl Closed {
         self.probe_at = self.probe_at.max(Some(at));
     }
 
+    /// A call reached nobody. If several do at once, the first one decides. Returns when one may look for the network.
+    pub(crate) fn unreached(&mut self, turn: &TurnId, last: Ticket, now: Millis) -> Millis {
+        if let Some(at) = self.hint_ends.filter(|at| self.is_offline && now < *at) {
+            return at;
+        }
+        let misses = if self.is_offline { self.misses } else { 0 };
+        let at = now.plus(UNREACHED_MS[misses.min(UNREACHED_MS.len() - 1)]);
+        *self = Self {
+            at: now,
+            hint_ends: Some(at),
+            probe_at: Some(at),
+            is_offline: true,
+            refused: Some(turn.clone()),
+            after: Some(last),
+            misses: misses + 1,
+            ..Self::default()
+        };
+        at
+    }
+
+    /// A turn of another node was refused, and that node asks first, after `probe_ms`.
+    pub(crate) fn refused_elsewhere(
+        &mut self,
+        turn: &TurnId,
+        at: Millis,
+        hint_ms: Option<u64>,
+        probe_ms: u64,
+        last: Ticket,
+        now: Millis,
+    ) {
+        let is_known = self.probe_at.is_some() && at.0 <= self.at.0 + LATER_MS;
+        if self.is_offline || self.probe.is_some() || is_known {
+            return;
+        }
+        self.hint_ends = self.hint_ends.max(hint_ms.map(|ms| now.plus(ms)));
+        self.probe_at = self.probe_at.max(Some(now.plus(probe_ms.max(hint_ms.unwrap_or(0))).plus(LATER_MS)));
+        (self.at, self.after, self.probed_elsewhere) = (at.max(self.at), Some(last), None);
+        (self.refused, self.misses) = (Some(turn.clone()), self.misses + 1);
+    }
+
+    /// Another node is finding out.
+    pub(crate) fn probed_elsewhere(&mut self, now: Millis) {
+        if self.probe_at.is_some() && self.probe.is_none() && !self.is_offline {
+            self.probed_elsewhere = Some(now.plus(BELIEVED_MS));
+        }
+    }
+
+    /// Another node was answered when it had asked at this time. Returns whether that opens the target.
+    pub(crate) fn accepted_elsewhere(&mut self, asked_at: Millis) -> bool {
+        let opens = self.probe_at.is_some() && asked_at >= self.at && !self.is_offline;
+        if opens {
+            *self = Self { after: self.after, ..Self::default() };
+        }
+        opens
+    }
+
     pub(crate) fn probes(&mut self, ticket: Ticket) {
         self.probe = Some(ticket);
     }
@@ -88,6 +170,11 @@ impl Closed {
     /// Whether this call is finding out.
     pub(crate) fn is_probe(&self, ticket: Ticket) -> bool {
         self.probe == Some(ticket)
+    }
+
+    /// Whether a call is finding out.
+    pub(crate) fn is_probed(&self) -> bool {
+        self.probe.is_some()
     }
 
     /// The outcome of a call stays unknown: the next turn finds out.
@@ -105,5 +192,24 @@ impl Closed {
             *self = Self { after: self.after, ..Self::default() };
         }
         opens
+    }
+
+    /// The turn that was refused no longer wants to call: if only its schedule decided, others need not wait for it.
+    pub(crate) fn forget(&mut self, turn: &TurnId, now: Millis) {
+        if self.refused.as_ref() == Some(turn) {
+            self.refused = None;
+            self.probe_at = self.probe_at.map(|at| at.min(self.hint_ends.unwrap_or(now)));
+        }
+    }
+
+    /// Restores what an earlier process knew.
+    pub(crate) fn restored(known: &Known, at: Millis, probe_at: Millis) -> Self {
+        let Known { hint_ends, is_offline, misses, .. } = *known;
+        let refused = known.refused.clone();
+        Self { at, hint_ends, probe_at: Some(probe_at), refused, is_offline, misses, ..Self::default() }
+    }
+
+    pub(crate) fn closed_at(&self) -> Millis {
+        self.at
     }
 }

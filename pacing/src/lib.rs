@@ -9,13 +9,14 @@
 //! |---|---|---|
 //! | nothing is known, one call at a time | go | |
 //! | nothing is known, many calls at once | go, 8 at first, twice as many each second | [`Because::Ramp`] |
-//! | the provider reported what is left | go while it fits, else wait until it does | [`Because::Window`] |
-//! | refused, and calls are running | wait until one of them ends | [`Because::Busy`] |
-//! | refused again, or nothing is running | wait until as many calls as were accepted are old enough | [`Because::Learnt`] |
+//! | the provider reported what is left | go while it fits, else wait until it does | [`Because::Requests`], [`Because::Tokens`] |
+//! | refused, and calls are running | wait until one of them ends | [`Because::Concurrency`] |
+//! | refused again, or nothing is running | wait until as many calls as were accepted are old enough | [`Because::Rate`] |
 //! | refused with a hint | all wait until the hint ends | [`Because::Hint`] |
 //! | refused without a hint | others wait, at most 30 s between probes; the refused turn follows its schedule | [`Because::Refused`] |
 //! | a call is finding out whether the target answers again | wait for its outcome | [`Because::Probe`] |
-//! | others came first | wait for them: interactive calls first, then by age | [`Because::Turn`] |
+//! | a call reached nobody, as the network is gone | all wait, and one looks after 5, 10, 20, 30, 30 ... s | [`Because::Offline`] |
+//! | others came first | wait for them: interactive calls first, then by age | [`Because::Line`] |
 //!
 //! This crate does *not* decide how long a refused turn waits before it asks again: that is its schedule's.
 #![no_std]
@@ -31,11 +32,14 @@ mod pacer;
 mod queue;
 mod ramp;
 mod reserve;
+mod saved;
 mod search;
 mod target;
 mod window;
 
 pub use everturn_kernel::{Limits, Told, What};
+pub use everturn_wire::Because;
 
-pub use call::{Admission, Because, Call, Priority, Size, Ticket, Wait};
+pub use call::{Admission, Call, Priority, Size, Ticket, Wait};
 pub use pacer::Pacer;
+pub use saved::Known;

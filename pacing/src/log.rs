@@ -57,12 +57,6 @@ impl Log {
         }
     }
 
-    /// Like [`count`](Self::count), without forgetting anything.
-    pub(crate) fn count_at(&self, now: Millis) -> u32 {
-        let oldest = self.slot(now).saturating_sub(SLOTS);
-        self.slots.iter().filter(|(slot, _)| *slot >= oldest).map(|(_, calls)| calls).sum()
-    }
-
     pub(crate) fn count(&mut self, now: Millis) -> u32 {
         self.trim(now);
         self.count

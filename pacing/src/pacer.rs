@@ -3,16 +3,21 @@
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, vec::Vec};
 
 use everturn_kernel::Millis;
-use everturn_wire::{Failure, TurnId};
+use everturn_wire::{Failure, TurnId, Unreached};
 
-use crate::{Admission, Call, Limits, Size, Ticket, target::Target};
+use crate::{Admission, Call, Limits, Size, Ticket, saved::Known, target::Target};
+
+/// How long after a target's last answer a failed connection counts as a failure of our own network, in milliseconds:
+/// 24 h.
+const KNOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Decides when calls may be made. A plain value: its owner shares it between turns, passes in the time, and carries its
 /// answers out.
 ///
-/// For each call, in this order: [`admit`](Self::admit) until it answers [`Admission::Go`]; then [`heard`](Self::heard)
-/// when the provider accepts it, and [`ended`](Self::ended) when it is over; or [`refused`](Self::refused), which ends it.
-/// After each of these, and at [`next_at`](Self::next_at), [`let_go`](Self::let_go).
+/// For each call, in this order: [`admit`](Self::admit) until it answers [`Admission::Go`], or [`insist`](Self::insist);
+/// then [`heard`](Self::heard) when the provider accepts it, and [`ended`](Self::ended) when it is over; or
+/// [`refused`](Self::refused) or [`unreached`](Self::unreached), which end it. After each of these, and at
+/// [`next_at`](Self::next_at), [`let_go`](Self::let_go).
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
     targets: BTreeMap<String, Target>,
@@ -26,34 +31,47 @@ impl Pacer {
 
     /// Whether the turn may call the target now. If not, the turn waits in line, and keeps its place if it asks again.
     pub fn admit(&mut self, target: &str, call: &Call<'_>, now: Millis) -> Admission {
-        match self.targets.get_mut(target) {
-            Some(known) => known.admit(call, now),
-            None => {
-                let mut new = Target::new();
-                let admission = new.admit(call, now);
-                self.targets.insert(target.to_owned(), new);
-                admission
-            }
-        }
+        self.of(target).admit(call, now)
     }
 
-    /// The provider accepted the call: the head of its response arrived, without a refusal.
+    /// Counts a call that is made whatever is known, because a person asked for it or its turn cannot wait.
+    pub fn insist(&mut self, target: &str, call: &Call<'_>, now: Millis) -> Ticket {
+        self.of(target).insist(call, now)
+    }
+
+    /// The provider accepted the call: the head of its response arrived, without a refusal. Later reports of the same
+    /// response may follow.
     pub fn heard(&mut self, target: &str, ticket: Ticket, limits: &Limits, now: Millis) {
         self.with(target, |target| target.heard(ticket, limits, now));
     }
 
-    /// The call failed. `retry`: the call that the turn will make instead, and when by its own schedule; `None` if it gives
-    /// up or goes elsewhere.
-    pub fn refused(
+    /// The call failed. Its turn follows its own schedule, and asks again by [`admit`](Self::admit).
+    pub fn refused(&mut self, target: &str, ticket: Ticket, failure: &Failure, limits: &Limits, now: Millis) {
+        self.with(target, |target| target.refused(ticket, failure, limits, now));
+    }
+
+    /// If the call reached nobody because this machine has no network: ends it, puts its turn back in line, and returns when
+    /// the next turn may look for the network. Otherwise the call was [`refused`](Self::refused).
+    ///
+    /// A failed connection means that only if the target answered within the last day, and no target has answered since the
+    /// call was made.
+    pub fn unreached(
         &mut self,
         target: &str,
         ticket: Ticket,
+        call: &Call<'_>,
         failure: &Failure,
-        limits: &Limits,
-        retry: Option<(&Call<'_>, Millis)>,
         now: Millis,
-    ) {
-        self.with(target, |target| target.refused(ticket, failure, limits, retry, now));
+    ) -> Option<Millis> {
+        let known = self.targets.get(target)?;
+        let asked_at = known.asked_at(ticket)?;
+        let is_recent = known.answered_at.is_some_and(|at| now.since(at) <= KNOWN_MS);
+        let answered_since = || self.targets.values().any(|other| other.answered_at > Some(asked_at));
+        let is_offline = match failure.unreached? {
+            Unreached::NoRoute => true,
+            _ => is_recent && !answered_since(),
+        };
+        is_offline.then(|| self.of(target).unreached(ticket, call, now))
     }
 
     /// The call is over, or its outcome stays unknown. `used`: its real size, if the provider reported it.
@@ -62,15 +80,13 @@ impl Pacer {
     }
 
     /// The turn no longer wants to call the target.
-    pub fn forget(&mut self, target: &str, turn: &TurnId) {
-        self.with(target, |target| target.forget(turn));
+    pub fn forget(&mut self, target: &str, turn: &TurnId, now: Millis) {
+        self.with(target, |target| target.forget(turn, now));
     }
 
-    /// Returns the turns whose wait for the target is over, in order. A call is reserved for each for 5 s.
-    pub fn let_go(&mut self, target: &str, now: Millis) -> Vec<TurnId> {
-        let mut released = Vec::new();
-        self.with(target, |target| target.let_go(now, &mut released));
-        released
+    /// Returns at most so many turns whose wait for the target is over, in order. A call is reserved for each for 5 s.
+    pub fn let_go(&mut self, target: &str, most: usize, now: Millis) -> Vec<TurnId> {
+        self.targets.get_mut(target).map_or_else(Vec::new, |target| target.let_go(most, now))
     }
 
     /// Returns when to call [`let_go`](Self::let_go) for the target again if nothing happens before; `None` if nobody waits
@@ -84,9 +100,64 @@ impl Pacer {
         self.with(target, |target| target.set_share(mine, all, now));
     }
 
+    /// Whether the target refused a call and has not answered since.
+    pub fn is_closed(&self, target: &str) -> bool {
+        self.targets.get(target).is_some_and(Target::is_closed)
+    }
+
+    /// Whether a call is finding out whether the target answers again.
+    pub fn is_probed(&self, target: &str) -> bool {
+        self.targets.get(target).is_some_and(Target::is_probed)
+    }
+
     /// Returns how many turns wait for the target.
     pub fn waiting(&self, target: &str) -> usize {
         self.targets.get(target).map_or(0, Target::waiting)
+    }
+
+    /// Returns how many calls this process has to make to the target: those that wait, and those that run.
+    pub fn demand(&self, target: &str) -> u64 {
+        self.targets.get(target).map_or(0, Target::demand)
+    }
+
+    /// This turn of another process was refused `ago_ms` ago, with a hint that ends in `hint_ms`. That process asks first, in
+    /// `probe_ms`.
+    pub fn refused_elsewhere(
+        &mut self,
+        target: &str,
+        turn: &TurnId,
+        ago_ms: u64,
+        hint_ms: Option<u64>,
+        probe_ms: u64,
+        now: Millis,
+    ) {
+        let at = Millis(now.0.saturating_sub(ago_ms));
+        self.of(target).refused_elsewhere(turn, at, hint_ms, probe_ms, now);
+    }
+
+    /// Another process is finding out whether the target answers again.
+    pub fn probed_elsewhere(&mut self, target: &str, now: Millis) {
+        self.with(target, |target| target.probed_elsewhere(now));
+    }
+
+    /// The target accepted a call that another process made `ago_ms` ago.
+    pub fn accepted_elsewhere(&mut self, target: &str, ago_ms: u64, now: Millis) {
+        self.with(target, |target| target.accepted_elsewhere(Millis(now.0.saturating_sub(ago_ms))));
+    }
+
+    /// Returns what is worth keeping of a target for the next process.
+    pub fn known(&self, target: &str, now: Millis) -> Option<Known> {
+        self.targets.get(target).map(|target| target.known(now))
+    }
+
+    /// Restores what an earlier process knew. What is too old is left out.
+    pub fn restore(&mut self, target: &str, known: &Known, now: Millis) {
+        let is_recent = |at: Millis| now.since(at) <= KNOWN_MS;
+        self.of(target).restore(known, is_recent, now);
+    }
+
+    fn of(&mut self, target: &str) -> &mut Target {
+        self.targets.entry(target.to_owned()).or_insert_with(Target::new)
     }
 
     fn with(&mut self, target: &str, change: impl FnOnce(&mut Target)) {

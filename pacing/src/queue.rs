@@ -19,8 +19,6 @@ pub(crate) struct Waiter {
     pub(crate) turn: TurnId,
     pub(crate) priority: Priority,
     pub(crate) size: Size,
-    /// The turn was refused, and is not let go before this time unless the target opens earlier.
-    pub(crate) not_before: Option<Millis>,
 }
 
 /// The turns that wait for a target.
@@ -70,17 +68,6 @@ impl Queue {
         let is_due = self.in_a_row >= IN_A_ROW;
         let due = self.background.values().take(usize::from(is_due));
         due.chain(self.interactive.values()).chain(self.background.values().skip(usize::from(is_due)))
-    }
-
-    /// Whether the turn is the only one that waits, or none does.
-    pub(crate) fn has_others(&self, turn: &TurnId) -> bool {
-        self.places.len() > usize::from(self.places.contains_key(turn))
-    }
-
-    /// Lets refused turns go in their order, because the target answers again.
-    pub(crate) fn open(&mut self) {
-        let waiters = self.interactive.values_mut().chain(self.background.values_mut());
-        waiters.for_each(|waiter| waiter.not_before = None);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,4 +1,5 @@
-//! How many calls are made at once if nothing is known: few at first, twice as many each second.
+//! How many calls are made at once if nothing is known: few at first, twice as many each second, and one more for each that is
+//! accepted, until one is refused.
 
 use everturn_kernel::Millis;
 
@@ -13,6 +14,9 @@ const LONGEST_MS: u64 = 16_000;
 pub(crate) struct Ramp {
     since: Option<Millis>,
     let_go: u64,
+    accepted: u64,
+    /// Whether a call was refused, so that acceptance says little.
+    is_limited: bool,
     last: Millis,
     /// How many were let go in the last ramp that met no refusal.
     proven: u64,
@@ -21,20 +25,26 @@ pub(crate) struct Ramp {
 impl Ramp {
     /// Begins anew with the next call, because a call was refused.
     pub(crate) fn restart(&mut self) {
-        *self = Self::default();
+        *self = Self { is_limited: true, ..Self::default() };
     }
 
     /// Returns when the next call may go.
     pub(crate) fn room_at(&self, others: u64, now: Millis) -> Millis {
         let Some(since) = self.since.filter(|_| now.since(self.last) < LONGEST_MS) else { return now };
-        let n = self.let_go.saturating_add(others).saturating_sub(self.proven);
+        let known = self.proven.saturating_add(self.accepted);
+        let n = self.let_go.saturating_add(others).saturating_sub(known);
         since.plus(reached_ms(n)).max(now)
+    }
+
+    /// A call was accepted, and no other node makes calls: a fast provider is not slowed by the clock.
+    pub(crate) fn accepted(&mut self) {
+        self.accepted += u64::from(!self.is_limited);
     }
 
     pub(crate) fn take(&mut self, now: Millis) {
         if self.since.is_none() || now.since(self.last) >= LONGEST_MS {
             let proven = self.let_go.max(self.proven / 2);
-            *self = Self { since: Some(now), let_go: 0, last: now, proven };
+            *self = Self { since: Some(now), let_go: 0, accepted: 0, last: now, proven, ..*self };
         }
         self.let_go = self.let_go.saturating_add(1);
         self.last = now;
@@ -43,7 +53,7 @@ impl Ramp {
 
 /// Returns after how many milliseconds more than `n` calls may have been made: none for the first eight, then twice as
 /// many each second, evenly within it.
-fn reached_ms(n: u64) -> u64 {
+pub(crate) fn reached_ms(n: u64) -> u64 {
     if n < FIRST {
         return 0;
     }

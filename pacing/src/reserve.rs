@@ -27,9 +27,9 @@ impl Reserve {
 
     /// Returns how much of a window is kept from background calls. Generous, because interactive calls come in bursts;
     /// what is not used is given to background calls as the window ends. `amount`: the size of a call.
-    pub(crate) fn of(&self, window: &Window, amount: u64, now: Millis) -> u64 {
+    pub(crate) fn of(&mut self, window: &Window, amount: u64, now: Millis) -> u64 {
         let left_ms = window.resets_at().since(now).min(MEASURED_MS);
-        let calls = u64::from(self.calls.count_at(now));
+        let calls = u64::from(self.calls.count(now));
         let expected = calls + calls.isqrt() * 2;
         let usual = window.limit() / USUAL_PART;
         let kept = expected.saturating_mul(amount).max(usual) * left_ms / MEASURED_MS;

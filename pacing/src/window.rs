@@ -28,6 +28,8 @@ pub(crate) struct Window {
     /// Calls made after `base`, which the report does not count yet.
     since: VecDeque<(Ticket, u64)>,
     spent: u64,
+    /// The part of it that is kept for calls that have not been made.
+    reserved: u64,
     /// If it is refilled bit by bit, rather than at once: how long that takes from empty to whole, in milliseconds.
     refill_ms: Option<u64>,
     /// What was missing at an earlier report, and when the window was to be whole again by it.
@@ -52,11 +54,32 @@ impl Window {
             base,
             since,
             spent,
+            reserved: 0,
             refill_ms: None,
             anchor: (0, now),
             part: 0,
             parts: (0, 0),
         }
+    }
+
+    /// Keeps something for a call that a turn was let go to make: no report counts it before it is made.
+    pub(crate) fn reserve(&mut self, amount: u64) {
+        self.reserved = self.reserved.saturating_add(amount);
+        self.spent = self.spent.saturating_add(amount);
+        self.part = self.part.saturating_sub(thousandths(amount));
+    }
+
+    /// Takes back what was kept for a call that was not made.
+    pub(crate) fn give_back(&mut self, amount: u64) {
+        self.reserved = self.reserved.saturating_sub(amount);
+        self.spent = self.spent.saturating_sub(amount);
+        self.part = self.part.saturating_add(thousandths(amount));
+    }
+
+    /// The call that something was kept for is made.
+    pub(crate) fn take_reserved(&mut self, ticket: Ticket, amount: u64) {
+        self.give_back(amount);
+        self.take(ticket, amount);
     }
 
     /// Counts a call.
@@ -68,7 +91,7 @@ impl Window {
 
     /// Takes back what a call would have used up, because it was refused or never made.
     pub(crate) fn take_back(&mut self, ticket: Ticket) {
-        if let Some(at) = self.since.iter().position(|(known, _)| *known == ticket)
+        if let Ok(at) = self.since.binary_search_by_key(&ticket, |(known, _)| *known)
             && let Some((_, amount)) = self.since.remove(at)
         {
             self.spent = self.spent.saturating_sub(amount);
@@ -78,7 +101,9 @@ impl Window {
 
     /// Corrects the size of a call that has not been counted by a report.
     pub(crate) fn correct(&mut self, ticket: Ticket, amount: u64) {
-        if let Some((_, known)) = self.since.iter_mut().find(|(known, _)| *known == ticket) {
+        if let Ok(at) = self.since.binary_search_by_key(&ticket, |(known, _)| *known)
+            && let Some((_, known)) = self.since.get_mut(at)
+        {
             self.spent = self.spent.saturating_sub(*known).saturating_add(amount);
             *known = amount;
         }
@@ -192,7 +217,7 @@ impl Window {
         self.resets_at = self.resets_at.plus(passed * self.period_ms);
         (self.remaining, self.told_at) = (self.limit, now);
         self.since.clear();
-        self.spent = 0;
+        self.spent = self.reserved;
         // Who used more than its part goes without the next one.
         let whole = part_of(self.limit, self.parts);
         self.part = whole + self.part.clamp(-whole, 0);

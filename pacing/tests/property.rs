@@ -13,7 +13,7 @@ const TARGET: &str = "target";
 enum Act {
     Ask { turn: u8, is_background: bool, tokens: u16 },
     Hear { nth: usize, told: Option<(u16, u16, u32)> },
-    Refuse { nth: usize, hint_ms: Option<u32>, category: u8, again_ms: Option<u32> },
+    Refuse { nth: usize, hint_ms: Option<u32>, category: u8 },
     End { nth: usize },
     Forget { turn: u8 },
     LetGo,
@@ -27,8 +27,8 @@ fn act() -> impl Strategy<Value = Act> {
         6 => (0..40_u8, any::<bool>(), any::<u16>())
             .prop_map(|(turn, is_background, tokens)| Act::Ask { turn, is_background, tokens }),
         4 => (any::<usize>(), told).prop_map(|(nth, told)| Act::Hear { nth, told }),
-        3 => (any::<usize>(), prop::option::of(0..90_000_u32), 0..4_u8, prop::option::of(0..90_000_u32))
-            .prop_map(|(nth, hint_ms, category, again_ms)| Act::Refuse { nth, hint_ms, category, again_ms }),
+        3 => (any::<usize>(), prop::option::of(0..90_000_u32), 0..4_u8)
+            .prop_map(|(nth, hint_ms, category)| Act::Refuse { nth, hint_ms, category }),
         4 => any::<usize>().prop_map(|nth| Act::End { nth }),
         1 => (0..40_u8).prop_map(|turn| Act::Forget { turn }),
         3 => Just(Act::LetGo),
@@ -96,21 +96,15 @@ impl World {
                 });
                 self.pacer.heard(TARGET, ticket, &Limits(told.into_iter().collect()), now);
             }
-            Act::Refuse { nth, hint_ms, category, again_ms } => {
-                let Some((ticket, turn)) = self.pick(*nth) else { return Ok(()) };
+            Act::Refuse { nth, hint_ms, category } => {
+                let Some((ticket, _)) = self.pick(*nth) else { return Ok(()) };
                 self.finish(ticket);
                 let categories =
                     [Category::RateLimited, Category::RateLimited, Category::Overloaded, Category::Network];
                 let category = categories[usize::from(*category)];
                 let hint_ms = hint_ms.map(u64::from);
                 let failure = Failure { hint_ms, ..Failure::new(category, true, "") };
-                let (priority, size) = (Priority::Interactive, Size::default());
-                let call = Call { turn: &turn, since: now, priority, size };
-                let retry = again_ms.map(|ms| (&call, now.plus(u64::from(ms).max(hint_ms.unwrap_or(0)))));
-                if retry.is_some() {
-                    self.waiting.insert(turn.clone());
-                }
-                self.pacer.refused(TARGET, ticket, &failure, &Limits::default(), retry, now);
+                self.pacer.refused(TARGET, ticket, &failure, &Limits::default(), now);
             }
             Act::End { nth } => {
                 let Some((ticket, _)) = self.pick(*nth) else { return Ok(()) };
@@ -119,12 +113,12 @@ impl World {
             }
             Act::Forget { turn } => {
                 let turn = TurnId::from(turn.to_string());
-                self.pacer.forget(TARGET, &turn);
+                self.pacer.forget(TARGET, &turn, now);
                 self.released.remove(&turn);
                 self.waiting.remove(&turn);
             }
             Act::LetGo => {
-                for turn in self.pacer.let_go(TARGET, now) {
+                for turn in self.pacer.let_go(TARGET, usize::MAX, now) {
                     prop_assert!(self.waiting.remove(&turn), "let go, but did not wait");
                     self.released.insert(turn, self.now);
                 }

@@ -69,7 +69,7 @@ test('a turn that waits because of another one says so', async () => {
   await page.waitForFunction(() => document.querySelector('#wait-line').textContent.startsWith('Rate limited'));
   const other = await openPage(browser, server.url);
   await send(other, 'Second');
-  await other.waitForFunction(() => document.querySelector('#wait-note').textContent.includes('another turn was limited'));
+  await other.waitForFunction(() => document.querySelector('#wait-note').textContent.includes('the provider said when to ask again'));
   assert.equal(provider.requests.length, 1, 'the second turn did not ask');
   provider.says('Now it works.');
   await other.locator('#retry-now').click();

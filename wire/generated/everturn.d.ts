@@ -211,6 +211,31 @@ export interface AutoToolChoice {
   type: "auto";
 }
 
+/** Why a call waits. `Display` says it in words. */
+export type Because =
+  /** The provider said when to ask again. */
+  | "hint"
+  /** The limit on requests that the provider reported is used up. */
+  | "requests"
+  /** The limit on tokens that the provider reported has no room for the call. */
+  | "tokens"
+  /** As many calls were accepted lately as the provider is known to accept. */
+  | "rate"
+  /** As many calls are running as the provider is known to accept. */
+  | "concurrency"
+  /** Another turn was refused, and the provider did not say for how long. */
+  | "refused"
+  /** Another call is finding out whether the provider answers again. */
+  | "probe"
+  /** Calls are made one after another, because it is not known how many are accepted. */
+  | "ramp"
+  /** Others came first. */
+  | "line"
+  /** There is no network, or the provider is not there. */
+  | "offline"
+  /** A value from a newer server. */
+  | (string & {});
+
 /** A call that is passed through. Never has its content, nor a credential. */
 export interface CallInfo {
   /** Its id. */
@@ -819,6 +844,8 @@ export interface FailedAttempt {
   message: string;
   /** When it failed, in epoch milliseconds. */
   failedAt: number;
+  /** Why it waited that long; absent if it waited as its schedule says. */
+  because?: Because;
   /** The category of the failure; absent if it is not known. */
   category?: Category;
   /** The HTTP status as text, if known. */
@@ -1017,6 +1044,8 @@ export interface ProviderRetryEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** Why it waits; absent if it waits as its schedule says, or if a version sent it that did not tell. */
+  because?: Because;
   /**
    * Remaining retry budget after this wait, in milliseconds; absent if unbounded, or if the wait is not charged
    * to the budget (for a usage limit or the network).
@@ -1038,7 +1067,7 @@ export interface ProviderRetryEvent {
   maxAttempts?: number;
   /** When the wait ends, in epoch milliseconds. */
   nextAt?: number;
-  /** True if another turn was refused and this one made no call. The wait uses up no attempt. */
+  /** True if this turn made no call, because others were refused or come first. The wait uses up no attempt. */
   shared?: boolean;
   /** The target of the retry, as `provider/model`. */
   target?: string;
@@ -1442,6 +1471,8 @@ export interface RetryState {
   attempt: number;
   /** Scheduled length of the wait before it, in milliseconds. */
   delayMs: number;
+  /** Why it waits; absent if it waits as its schedule says, or if a version sent it that did not tell. */
+  because?: Because;
   /** The category of the failure. */
   category?: Category;
   /** The HTTP status as text, if known. */
@@ -1452,7 +1483,7 @@ export interface RetryState {
   message?: string;
   /** When the wait ends, in epoch milliseconds; absent while `asking`. */
   nextAt?: number;
-  /** True if another turn was refused and this one made no call. The wait uses up no attempt. */
+  /** True if this turn made no call, because others were refused or come first. The wait uses up no attempt. */
   shared?: boolean;
   /** The target that the retry asks, as `provider/model`; absent if the turn has only one. */
   target?: string;

@@ -9,6 +9,7 @@ use crate::{
     ApprovalScope, CallerCall, Category, ConversationId, Decision, FinalReport, ForcedBy, StepId, TurnId,
 };
 
+mod because;
 mod compaction;
 mod outcome;
 mod queue;
@@ -19,6 +20,7 @@ mod status;
 mod target;
 mod usage;
 
+pub use because::Because;
 pub use compaction::{CompactionCause, CompactionOutcome};
 pub use outcome::{RetryOutcome, Verdict};
 pub use queue::QueuedMessage;
@@ -183,9 +185,12 @@ pub enum EventBody {
         /// True if the target asked for a longer wait, which the schedule deliberately cut short.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clamped: Option<bool>,
-        /// True if another turn was refused and this one made no call. The wait uses up no attempt.
+        /// True if this turn made no call, because others were refused or come first. The wait uses up no attempt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shared: Option<bool>,
+        /// Why it waits; absent if it waits as its schedule says, or if a version sent it that did not tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<Because>,
         /// The target whose call failed, as `provider/model`; absent if no call was made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_target: Option<String>,

@@ -38,9 +38,9 @@ pub use approval::{
 pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
 pub use event::{
-    AgentEvent, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport, EventBody,
-    OutputStream, QueuedMessage, RejectedImage, RetryOutcome, RetryPhase, RetryState, TargetRole, Usage,
-    Verdict,
+    AgentEvent, Because, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport,
+    EventBody, OutputStream, QueuedMessage, RejectedImage, RetryOutcome, RetryPhase, RetryState, TargetRole,
+    Usage, Verdict,
 };
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};

@@ -42,10 +42,11 @@ const UNIONS: [(&str, &str, bool); 7] = [
 ];
 
 /// Enums that clients read. A newer server may send other values.
-const OPEN_WORDS: [&str; 23] = [
+const OPEN_WORDS: [&str; 24] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
+    "Because",
     "Category",
     "CompactionCause",
     "CompactionOutcome",

@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Category, CompactionCause};
+use everturn_wire::{Because, Category, CompactionCause};
 use serde::{Deserialize, Serialize};
 
 use super::is_zero;
@@ -97,6 +97,10 @@ pub(super) struct RetryRecord {
     code: Option<String>,
     #[serde(default, skip_serializing_if = "is_zero")]
     shared: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    held: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    because: Option<Because>,
 }
 
 impl LedgerRecord {
@@ -205,14 +209,14 @@ impl From<SeenRecord> for Seen {
 
 impl From<Box<Scheduled>> for Box<RetryRecord> {
     fn from(retry: Box<Scheduled>) -> Self {
-        let Scheduled { delay_ms, max_attempts, category, message, code, shared } = *retry;
-        Self::new(RetryRecord { delay_ms, max_attempts, category, message, code, shared })
+        let Scheduled { delay_ms, max_attempts, category, message, code, shared, held, because } = *retry;
+        Self::new(RetryRecord { delay_ms, max_attempts, category, message, code, shared, held, because })
     }
 }
 
 impl From<Box<RetryRecord>> for Box<Scheduled> {
     fn from(record: Box<RetryRecord>) -> Self {
-        let RetryRecord { delay_ms, max_attempts, category, message, code, shared } = *record;
-        Self::new(Scheduled { delay_ms, max_attempts, category, message, code, shared })
+        let RetryRecord { delay_ms, max_attempts, category, message, code, shared, held, because } = *record;
+        Self::new(Scheduled { delay_ms, max_attempts, category, message, code, shared, held, because })
     }
 }

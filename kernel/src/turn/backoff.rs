@@ -53,7 +53,13 @@ impl Turn {
                 let message = format!("no answer for {waited_s} s; asked again by a person");
                 let failure = Failure::new(Category::Timeout, true, message);
                 let backoff = Backoff::after(now, op, ledger, 0, Charge::Budget);
-                let told = Told { max_attempts: None, clamped: false, shared: false, in_budget: true };
+                let told = Told {
+                    max_attempts: None,
+                    clamped: false,
+                    shared: false,
+                    because: None,
+                    in_budget: true,
+                };
                 self.back_off(backoff, failure, told, fx);
                 self.try_again(now, fx);
                 self.insist();

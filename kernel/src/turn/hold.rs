@@ -6,15 +6,15 @@ use super::{Turn, charge::Charge, retry::Told};
 use crate::{
     Effects, Hold, Millis, Schedule,
     millis::LONGEST_WAIT_MS,
-    phase::{Backoff, Phase},
+    phase::{Backoff, Phase, Streaming},
 };
 
 impl Turn {
-    /// Whether the budget of the step has room for this wait, in milliseconds. A call that cannot be put off that long
-    /// is made.
-    pub fn affords(&self, now: Millis, wait_ms: u64) -> bool {
-        let Phase::Streaming(streaming) = &self.phase else { return false };
-        self.afford(now, &streaming.ledger, wait_ms, Charge::Budget).is_ok()
+    /// Returns for how long the budget of the step lets a call be put off, in milliseconds. One that would have to wait
+    /// longer is made.
+    pub fn affordable_ms(&self, now: Millis) -> u64 {
+        let Phase::Streaming(Streaming { ledger, .. }) = &self.phase else { return 0 };
+        self.budget(ledger).left(now, ledger.waited_ms).unwrap_or(u64::MAX)
     }
 
     /// Handles a call that was put off. No target was asked, so the schedule does not decide. News about other targets
@@ -28,7 +28,7 @@ impl Turn {
             return self.give_up_summary(now, hold.failure, RetryOutcome::NotRetryable.into(), schedule, fx);
         }
         let (op, mut ledger) = (streaming.op, streaming.ledger.clone());
-        let Hold { failure, wait_ms, shared, in_budget } = hold;
+        let Hold { failure, wait_ms, shared, because, in_budget } = hold;
         let delay_ms = wait_ms.min(LONGEST_WAIT_MS);
         let charge = if in_budget { Charge::Budget } else { Charge::Nothing };
         if let Err(given_up) = self.afford(now, &ledger, delay_ms, charge) {
@@ -37,7 +37,7 @@ impl Turn {
         ledger.uncounted = ledger.uncounted.saturating_add(1);
         let backoff = Backoff { held: true, ..Backoff::after(now, op, ledger, delay_ms, charge) };
         // Holds use up no retry, so there is no maximum to show.
-        let told = Told { max_attempts: None, clamped: false, shared, in_budget };
+        let told = Told { max_attempts: None, clamped: false, shared, because: Some(because), in_budget };
         self.back_off(backoff, failure, told, fx);
     }
 }

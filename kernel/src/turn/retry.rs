@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use everturn_wire::{Category, CompactionCause, DoneReason, EventBody, Failure, RetryOutcome};
+use everturn_wire::{Because, Category, CompactionCause, DoneReason, EventBody, Failure, RetryOutcome};
 
 use super::{Turn, charge::Charge, reply::EMPTY};
 use crate::{
@@ -128,7 +128,13 @@ impl Turn {
             let last = backoff.ledger.counted().saturating_add(faults_left);
             max_attempts = max_attempts.map(|max| max.min(last));
         }
-        let told = Told { max_attempts, clamped: ask.clamped, shared: false, in_budget: !ask.is_wall };
+        let told = Told {
+            max_attempts,
+            clamped: ask.clamped,
+            shared: false,
+            because: None,
+            in_budget: !ask.is_wall,
+        };
         self.back_off(backoff, failure, told, fx);
     }
 
@@ -162,7 +168,7 @@ impl Turn {
 
     /// Schedules a retry and publishes it.
     pub(super) fn back_off(&mut self, mut backoff: Backoff, failure: Failure, told: Told, fx: &mut Effects) {
-        let Told { max_attempts, clamped, shared, in_budget } = told;
+        let Told { max_attempts, clamped, shared, because, in_budget } = told;
         let delay_ms = backoff.decided_ms;
         let waited_ms = backoff.ledger.waited_ms;
         let budget = self.budget(&backoff.ledger).max_wait_ms.filter(|_| in_budget);
@@ -177,6 +183,8 @@ impl Turn {
             message: failure.message.clone(),
             code: failure.code.clone(),
             shared,
+            held: backoff.held,
+            because,
         }));
         fx.tell(EventBody::ProviderRetry {
             attempt: backoff.ledger.retries.saturating_sub(1),
@@ -191,6 +199,7 @@ impl Turn {
             hinted: failure.hint_ms.is_some_and(|hint_ms| is_hint(hint_ms, delay_ms)).then_some(true),
             clamped: clamped.then_some(true),
             shared: shared.then_some(true),
+            because,
             // Filled in by the host, which made the call.
             failed_target: None,
             latency_ms: None,
@@ -207,8 +216,10 @@ pub(super) struct Told {
     pub(super) max_attempts: Option<u32>,
     /// Whether the wait is deliberately shorter than the target's hint.
     pub(super) clamped: bool,
-    /// Whether another turn was refused, not this one.
+    /// Whether no call was made, because others were refused or come first.
     pub(super) shared: bool,
+    /// Why it waits, if its schedule did not decide that.
+    pub(super) because: Option<Because>,
     /// Whether the wait is charged to the budget.
     pub(super) in_budget: bool,
 }

@@ -40,7 +40,13 @@ impl Turn {
         }
         ledger.uncounted = ledger.uncounted.saturating_add(1);
         let backoff = Backoff::until(now, op, ledger, delay_ms, Charge::of(&ask));
-        let told = Told { max_attempts: None, clamped: ask.clamped, shared: false, in_budget: !ask.is_wall };
+        let told = Told {
+            max_attempts: None,
+            clamped: ask.clamped,
+            shared: false,
+            because: None,
+            in_budget: !ask.is_wall,
+        };
         self.back_off(backoff, failure, told, fx);
     }
 

@@ -7,7 +7,7 @@ use everturn_kernel::{
     Prompt, Question, Retry, Schedule, Settings, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
 };
 use everturn_testkit::START;
-use everturn_wire::{Category, EventBody, Failure, TurnId};
+use everturn_wire::{Because, Category, EventBody, Failure, TurnId};
 
 /// Returns a transient failure of this category, with the provider's hint in milliseconds.
 pub(crate) fn fails(category: Category, hint_ms: impl Into<Option<u64>>) -> Failure {
@@ -148,7 +148,7 @@ impl<P: Schedule> RouteRun<P> {
     pub(crate) fn hold(&mut self, wait_ms: u64, opens_after: Option<u64>) -> bool {
         let Want::Stream(op) = self.turn.want() else { return false };
         let failure = fails(Category::RateLimited, None);
-        let hold = Hold { failure, wait_ms, shared: true, in_budget: true };
+        let hold = Hold { failure, wait_ms, shared: true, because: Because::Hint, in_budget: true };
         self.happened.push(Happened::Held { until: self.now.plus(wait_ms) });
         self.tell(Input::Provider(op, StreamEvent::Held(Box::new(hold))));
         let Want::Wake(held, at) = self.turn.want() else { return self.turn.outcome().is_none() };

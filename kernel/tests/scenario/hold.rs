@@ -1,7 +1,7 @@
 //! Holds: calls that are put off because of what other turns found out.
 
 use everturn_kernel::{Budget, Hold, Input, Settings, StreamEvent};
-use everturn_wire::{Category, Failure};
+use everturn_wire::{Because, Category, Failure};
 use insta::assert_snapshot;
 
 use everturn_testkit::{
@@ -12,7 +12,13 @@ use everturn_testkit::{
 
 fn held(wait_ms: u64, in_budget: bool) -> Vec<Beat> {
     let failure = Failure::new(Category::RateLimited, true, "HTTP 429: slow down");
-    vec![Beat::Say(StreamEvent::Held(Box::new(Hold { failure, wait_ms, shared: true, in_budget })))]
+    vec![Beat::Say(StreamEvent::Held(Box::new(Hold {
+        failure,
+        wait_ms,
+        shared: true,
+        because: Because::Refused,
+        in_budget,
+    })))]
 }
 
 #[test]
@@ -26,7 +32,7 @@ fn a_call_that_is_put_off_uses_up_no_attempt() {
         0 user-message text="Hi"
         0 turn-start
         0 > call 0.0
-        0 provider-retry attempt=0 category="rate_limited" delayMs=20000 message="HTTP 429: slow down" shared=true
+        0 provider-retry attempt=0 because="refused" category="rate_limited" delayMs=20000 message="HTTP 429: slow down" shared=true
         0 > sleep 20000
     20000 status retry=asking/0 status="active"
     20000 > call 0.1

@@ -188,6 +188,7 @@ impl Batch {
             failed_at: now.0,
             latency_ms: Some(now.since(called.at)),
             wait_ms: None,
+            because: None,
         })
     }
 

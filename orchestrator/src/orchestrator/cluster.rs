@@ -15,6 +15,7 @@ use super::Orchestrator;
 use crate::{
     Error, Incoming, Member, Unsealed,
     cluster::{Peers, Reply, Request},
+    journal::NodeId,
     notice::Notice,
     registry::Registry,
     relay::Calls,
@@ -23,6 +24,9 @@ use crate::{
 
 /// Interval at which a node renews its lease and looks at the others. Leases must last several times as long.
 const BEAT: Duration = Duration::from_secs(3);
+
+/// Interval at which a node tells the others what it has to do.
+const TELL: Duration = Duration::from_secs(1);
 
 /// Every so many beats, a node looks for turns without an owner although no node has left.
 const LOOK_EVERY: u32 = 20;
@@ -57,11 +61,12 @@ impl Orchestrator {
         self.follow_list(peers).await?;
         let live = &peers.cluster.live;
         tokio::spawn(hear(self.parts(), live.notices().await?));
-        self.ports.gates.teller.set(live.clone());
+        self.ports.pacing.teller.set(live.clone());
         self.ports.health.teller.set(live.clone());
         self.beat(peers, true).await?;
         let count = self.take_over(peers).await?;
         tokio::spawn(keep(self.parts(), peers.clone()));
+        tokio::spawn(tell(self.parts(), peers.cluster.node.clone()));
         Ok(count)
     }
 
@@ -102,7 +107,6 @@ impl Orchestrator {
             tool_sources: announced(self.ports.tools.sources().map(str::to_owned)),
         };
         cluster.members.renew(&member).await?;
-        self.ports.gates.tell_again(self.ports.clock.now());
         // Another node may have changed them.
         if let Err(error) = self.ports.retry.read().await {
             tracing::warn!(%error, "the retry settings cannot be read");
@@ -119,7 +123,9 @@ impl Orchestrator {
                 alive.push(node);
             }
         }
-        Ok(peers.set_alive(alive))
+        let is_gone = peers.set_alive(alive);
+        self.ports.pacing.keep_parts_of(|node| peers.is_alive(node), self.ports.clock.now());
+        Ok(is_gone)
     }
 
     /// Takes over turns whose owner is gone, if this node is their heir. Waiting ones are woken when they are due.
@@ -214,8 +220,21 @@ async fn hear(parts: Parts, mut notices: BoxStream<'static, Bytes>) {
         let Some(target) = ports.models.now().target(notice.target()) else { continue };
         let now = ports.clock.now();
         ports.health.hear(&notice, &target, now);
-        for (at, id) in ports.gates.hear(notice, now) {
-            ports.timers.look_at(at, id);
+        ports.pacing.hear(notice, now);
+    }
+}
+
+/// Tells the other nodes what this one has to do, until the orchestrator is shut down or dropped.
+async fn tell(parts: Parts, node: NodeId) {
+    while let Some(Orchestrator { ports, .. }) = parts.get() {
+        let clock = ports.clock.clone();
+        ports.pacing.tell_again(&node, clock.now());
+        let shutdown = ports.shutdown.clone();
+        drop(ports);
+        tokio::select! {
+            biased;
+            () = shutdown.down() => return,
+            () = clock.sleep(TELL) => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use async_trait::async_trait;
-use everturn_kernel::Input;
+use everturn_kernel::{Input, Wait};
 use everturn_wire::ConversationId;
 
 use super::elsewhere::try_adopt;
@@ -38,7 +38,8 @@ impl Waker {
 impl Wakes for Waker {
     async fn wake(&self, id: &ConversationId) -> Woken {
         let Some((registry, ports, calls)) = self.get() else { return Woken::Done };
-        if calls.release(&ports, id) {
+        let released = ports.pacing.take_released(id);
+        if calls.release(id, released.is_some()) {
             return Woken::Done;
         }
         let found = match registry.get(id).await {
@@ -59,9 +60,11 @@ impl Wakes for Waker {
         };
         let found = found.and_then(|conversation| {
             session::go_on_if_due(&ports, &conversation)?;
-            let waits = conversation.parked().is_some_and(|wait| wait.lasts(ports.clock.now()));
-            if waits && ports.gates.lets_go_of(id) {
-                session::send(&ports, &conversation, Control::from(Input::Release))?;
+            if let Some(turn) = released
+                && !matches!(conversation.parked(), Some(Wait::Person { .. }))
+            {
+                let release = Control { turn: Some(turn), ..Control::from(Input::Release) };
+                session::send(&ports, &conversation, release)?;
             }
             Ok(conversation)
         });

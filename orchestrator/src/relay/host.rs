@@ -13,7 +13,8 @@ use bytes::Bytes;
 use everturn_kernel::{
     Effect, Effects, Hold, Host, Input, Millis, Op, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
-use everturn_wire::{CallPhase, Category, EventBody, Failure};
+use everturn_pacing::{Priority, Size};
+use everturn_wire::{Because, CallPhase, Category, EventBody, Failure};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, future, stream};
 use tokio::sync::mpsc;
@@ -28,8 +29,17 @@ use super::{
     within::Within,
 };
 use crate::{
-    gate::Pass, health, memory::Metered, session::Ports, shutdown::Stage, telemetry, upstream::Outgoing,
+    health,
+    memory::Metered,
+    pacing::{Asker, Pace, Paced, Pass},
+    session::Ports,
+    shutdown::Stage,
+    telemetry,
+    upstream::Outgoing,
 };
+
+/// Average number of bytes of a body per token.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// Maximum size of a refusal that is kept during a wait, in bytes.
 const MOST_REFUSAL: usize = 64 << 10;
@@ -61,27 +71,29 @@ impl CallHost {
         }
         let leg = self.leg(turn).clone();
         let name = leg.target.name.clone();
-        if let Some(hold) = self.enter(turn, &name) {
-            telemetry::call_held(&name);
-            return stream::once(future::ready(StreamEvent::Held(hold))).boxed();
-        }
-        telemetry::provider_called(&name);
-        let pass = self.pass(turn, &leg);
-        let tape = self.call.tape.clone();
-        let account = tape.account.clone();
-        let facts = Metered::new(Tee::new(leg.upstream.send(self.outgoing(&leg)), tape), account);
-        let clock = self.ports.clock.clone();
-        let facts = match turn.settings().budget.deadline {
-            Some(deadline) => Within::new(facts, clock.clone(), deadline).boxed(),
-            None => facts.boxed(),
-        };
-        match turn.target() {
-            Some(target) => {
-                let health = self.ports.health.clone();
-                pass.watch(health::watched(facts, target.clone(), health, move || clock.now()).boxed())
-                    .boxed()
+        let pace = self.pace(turn, &leg).enter();
+        let (tape, outgoing) = (self.call.tape.clone(), self.outgoing(&leg));
+        let (clock, deadline) = (self.ports.clock.clone(), turn.settings().budget.deadline);
+        let on_route = turn.target().map(|target| (self.ports.health.clone(), target.clone()));
+        let start = move |pass: Pass| {
+            telemetry::provider_called(&name);
+            let account = tape.account.clone();
+            let facts = Metered::new(Tee::new(leg.upstream.send(outgoing), tape), account);
+            let facts = match deadline {
+                Some(deadline) => Within::new(facts, clock.clone(), deadline).boxed(),
+                None => facts.boxed(),
+            };
+            match on_route {
+                Some((health, target)) => {
+                    pass.watch(health::watched(facts, target, health, move || clock.now()).boxed()).boxed()
+                }
+                None => pass.watch(facts).boxed(),
             }
-            None => pass.watch(facts).boxed(),
+        };
+        match pace {
+            Paced::Now(pass) => start(pass),
+            Paced::Soon(pace) => pace.soon(start),
+            Paced::Held(event) => stream::once(future::ready(event)).boxed(),
         }
     }
 
@@ -97,58 +109,36 @@ impl CallHost {
         );
         let listened = async move {
             poll_fn(|cx| tape.poll_listened(cx)).await;
-            StreamEvent::Held(Box::new(Hold { failure, wait_ms: 0, shared: true, in_budget: false }))
+            let because = Because::Line;
+            StreamEvent::Held(Box::new(Hold { failure, wait_ms: 0, shared: true, because, in_budget: false }))
         };
         stream::once(listened).boxed()
-    }
-
-    fn enter(&self, turn: &Turn, target: &str) -> Option<Box<Hold>> {
-        if turn.is_asked_by_person() || !self.shares_limits() {
-            return None;
-        }
-        let now = self.ports.clock.now();
-        let hold = self.ports.gates.enter(target, &self.call.id, turn.id(), now)?;
-        if self.chosen.fails_on_quota && hold.wait_ms >= LONG_MS {
-            return None;
-        }
-        // A call that cannot afford the wait is made, and gets the provider's own error.
-        (!hold.in_budget || turn.affords(now, hold.wait_ms)).then_some(hold)
     }
 
     fn shares_limits(&self) -> bool {
         !self.chosen.schedule.ignores_holds() && self.ports.retry.switch(None, &Arc::default()).is_on()
     }
 
-    fn pass(&self, turn: &Turn, leg: &Leg) -> Pass {
-        let ports = &self.ports;
-        Pass {
-            gates: self.shares_limits().then(|| ports.gates.clone()),
+    fn pace(&self, turn: &Turn, leg: &Leg) -> Pace {
+        let (ports, now) = (&self.ports, self.ports.clock.now());
+        let target = leg.target.name.clone();
+        let size = Size {
+            input: self.asked.request.body.len() as u64 / BYTES_PER_TOKEN,
+            output: ports.pacing.usual_output(&target),
+        };
+        let (id, since) = (self.call.id.clone(), turn.wants_since(now));
+        let priority = Priority::Interactive;
+        // A call that does not wait for a quota gets the provider's own refusal.
+        let longest = if self.chosen.fails_on_quota { LONG_MS - 1 } else { u64::MAX };
+        Pace {
+            pacing: ports.pacing.clone(),
             clock: ports.clock.clone(),
-            timers: ports.timers.clone(),
-            target: leg.target.name.clone(),
-            turn: turn.id().clone(),
-            asked_at: ports.clock.now(),
+            model: target,
+            asker: Asker { turn: turn.id().clone(), conversation: Some(id), since, priority, size },
+            insists: turn.is_asked_by_person() || !self.shares_limits(),
+            affordable_ms: turn.affordable_ms(now).min(longest),
             health: turn.target().is_none().then(|| (ports.health.clone(), leg.target.clone())),
-            waits_for_network: self.chosen.legs.len() < 2,
-            quota: None,
-        }
-    }
-
-    /// Tells others about a limit that this call waits for, or that it no longer does.
-    fn share_limit(&self, turn: &Turn, now: Millis) {
-        let target = &self.leg(turn).target.name;
-        match turn.want() {
-            Want::Nothing => self.ports.gates.ended(target, turn.id(), now),
-            Want::Wake(_, until) if self.shares_limits() => {
-                let Some(retry) = turn.retry() else { return };
-                if retry.category == Some(Category::RateLimited) && retry.shared.is_none() {
-                    let message = retry.message.unwrap_or_default();
-                    let failure =
-                        Failure { code: retry.code, ..Failure::new(Category::RateLimited, true, message) };
-                    self.ports.gates.limited(target, turn.id(), failure, until, now);
-                }
-            }
-            _ => {}
+            waits_for_network: self.shares_limits() && self.chosen.legs.len() < 2,
         }
     }
 
@@ -235,7 +225,9 @@ impl Host for CallHost {
         }
         self.keep(turn).await;
         self.show(turn);
-        self.share_limit(turn, self.now());
+        if matches!(turn.want(), Want::Nothing) {
+            self.ports.pacing.forget(&self.leg(turn).target.name, turn.id(), self.now());
+        }
         Ok(())
     }
 

@@ -4,6 +4,7 @@ mod ask;
 mod attempts;
 mod check;
 mod compact;
+mod pace;
 
 use std::{
     mem,
@@ -253,7 +254,7 @@ impl Host for TurnHost<'_> {
         for (turn_id, line) in lines.iter().filter(|_| !self.shared.for_reviews) {
             line.write(id, turn_id, turn, self.settings.model.id(), calls);
         }
-        self.share_limit(turn, now);
+        self.leave_line(turn);
         if self.next.is_some() {
             self.control.drop_stale(stale);
         }

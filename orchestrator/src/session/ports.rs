@@ -10,10 +10,10 @@ use crate::{
     clock::Clock,
     cluster::Peers,
     compaction::Compactions,
-    gate::Gates,
     health::SharedHealth,
     journal::{Commit, Configured, Journal, JournalError, Version},
     model::Choice,
+    pacing::Pacing,
     permission::Permissions,
     report::RequiredReports,
     retry_settings::{Base, RetryScopes, Set},
@@ -31,11 +31,11 @@ use crate::{
 pub(crate) struct Ports {
     pub(crate) models: Offered,
     pub(crate) health: Arc<SharedHealth>,
-    pub(crate) gates: Arc<Gates>,
-    /// Where health and gates are persisted; `None` = in memory only.
+    pub(crate) pacing: Arc<Pacing>,
+    /// Where health and pacing are persisted; `None` = in memory only.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: Toolbox,
-    /// Whether its turns are reviews: they do not wait, but fail if a gate is closed, and are neither counted nor logged as
+    /// Whether its turns are reviews: they do not wait, but fail if a call would have to wait, and are neither counted nor logged as
     /// turns.
     pub(crate) for_reviews: bool,
     /// Decides what must happen before a tool call runs.

@@ -3,109 +3,121 @@
 use alloc::collections::VecDeque;
 
 use everturn_kernel::Millis;
-use everturn_wire::{Category, Failure, TurnId};
+use everturn_wire::{Category, Failure};
 
 use super::{Running, Target};
-use crate::{Call, Limits, Ticket, ceiling::Verdict, queue::Waiter, window::Window};
+use crate::{Call, Limits, Ticket, ceiling::Verdict, window::Window};
 
 impl Target {
     /// The provider accepted the call. `limits`: what its response reports.
     pub(crate) fn heard(&mut self, ticket: Ticket, limits: &Limits, now: Millis) {
-        let Some(running) = self.running.get_mut(&ticket) else { return };
-        running.is_accepted = true;
-        self.hear(ticket, limits, now);
-        if self.closed.accepted(ticket) {
-            self.ramp.restart();
-            self.queue.open();
+        self.answered_at = Some(now);
+        let Some(running) = self.room.running.get_mut(&ticket) else { return };
+        if !running.is_accepted {
+            running.is_accepted = true;
+            self.room.accepted += 1;
+            let (mine, all) = self.share;
+            if mine == all {
+                self.room.ramp.accepted();
+            }
         }
-        let accepted = self.running.values().filter(|running| running.is_accepted).count();
-        self.ceiling.accepted(ticket, u32::try_from(accepted).unwrap_or(u32::MAX), self.last);
+        self.hear(ticket, limits, now);
+        self.answers(ticket);
+        self.room.ceiling.accepted(ticket, self.room.accepted, self.last);
     }
 
-    /// The provider refused the call, or it failed. `retry_at`: when its turn asks again.
-    pub(crate) fn refused(
-        &mut self,
-        ticket: Ticket,
-        failure: &Failure,
-        limits: &Limits,
-        retry: Option<(&Call<'_>, Millis)>,
-        now: Millis,
-    ) {
-        let Some(running) = self.running.remove(&ticket) else { return };
-        self.windows.iter_mut().for_each(|window| window.take_back(ticket));
-        self.learnt.take_back(running.at);
+    /// The provider refused the call, or it failed.
+    pub(crate) fn refused(&mut self, ticket: Ticket, failure: &Failure, limits: &Limits, now: Millis) {
+        let Some(running) = self.room.remove(ticket) else { return };
+        self.room.uncount(ticket, &running);
         self.hear(ticket, limits, now);
+        let is_probe = self.room.closed.is_probe(ticket);
         match failure.category {
             Category::RateLimited => self.limited(ticket, &running, failure.hint_ms, now),
-            Category::Overloaded => {
-                if running.beside > 0 && !self.closed.is_probe(ticket) {
-                    self.ceiling.overloaded(ticket, running.beside, self.last);
-                    return self.waits(retry);
-                }
-                self.close(ticket, &running.turn, failure.hint_ms, None, now);
+            Category::Overloaded if is_probe => self.close(ticket, &running, failure.hint_ms, None, now),
+            // A provider that is overloaded may refuse one call in ten, so others may ask, but not more at once.
+            Category::Overloaded if running.beside > 0 => {
+                self.room.ceiling.overloaded(ticket, running.beside, self.last);
             }
+            Category::Overloaded => {}
             // Says nothing about limits.
-            _ => {
-                if self.closed.accepted(ticket) {
-                    self.ramp.restart();
-                    self.queue.open();
-                }
-            }
+            _ => self.answers(ticket),
         }
-        self.waits(retry);
+        // If it was a probe that found out nothing, the next turn is.
+        self.room.closed.left(ticket);
     }
 
-    /// Puts a refused turn back in line.
-    fn waits(&mut self, retry: Option<(&Call<'_>, Millis)>) {
-        let Some((Call { turn, since, priority, size }, at)) = retry else { return };
-        let waiter = Waiter { turn: (*turn).clone(), priority: *priority, size: *size, not_before: Some(at) };
-        self.queue.wait(waiter, *since);
+    /// The call reached nobody because this machine has no network. Its turn goes back in line. Returns when the next turn
+    /// may look for the network.
+    pub(crate) fn unreached(&mut self, ticket: Ticket, call: &Call<'_>, now: Millis) -> Millis {
+        if let Some(running) = self.room.remove(ticket) {
+            self.room.uncount(ticket, &running);
+        }
+        self.line_up(call);
+        self.room.closed.unreached(call.turn, self.last, now)
+    }
+
+    /// When the call was made.
+    pub(crate) fn asked_at(&self, ticket: Ticket) -> Option<Millis> {
+        self.room.running.get(&ticket).map(|running| running.at)
+    }
+
+    /// A call was not refused: if it was made after a refusal, that is over.
+    fn answers(&mut self, ticket: Ticket) {
+        if self.room.closed.accepted(ticket) {
+            self.room.ramp.restart();
+        }
     }
 
     fn limited(&mut self, ticket: Ticket, call: &Running, hint_ms: Option<u64>, now: Millis) {
-        let turn = &call.turn;
-        if !self.windows.is_empty() && self.windows.iter().any(|window| window.left(now) == 0) {
+        let room = &mut self.room;
+        if room.windows.iter().any(|window| window.left(now) == 0) {
             // The reported limit explains it.
-            let room_at = self.windows.iter().map(|window| window.room_at(1, now)).max();
-            return self.close(ticket, turn, hint_ms, room_at, now);
+            let room_at = room.windows.iter().map(|window| window.room_at(1, now)).max();
+            return self.close(ticket, call, hint_ms, room_at, now);
         }
-        let may_be_busy = hint_ms.is_none() && !self.closed.is_probe(ticket);
-        if may_be_busy && self.ceiling.refused(ticket, call.beside, self.last) == Verdict::Busy {
+        let may_be_busy = hint_ms.is_none() && !room.closed.is_probe(ticket);
+        if may_be_busy && room.ceiling.refused(ticket, call.beside, self.last) == Verdict::Busy {
             return;
         }
-        if self.closed.knows(ticket) {
-            return self.closed.refused_too(hint_ms, now);
+        if room.closed.knows(ticket) {
+            return room.closed.refused_too(hint_ms, now);
         }
-        let room_at = if self.windows.is_empty() { self.learnt.refused(hint_ms, now) } else { None };
-        self.close(ticket, turn, hint_ms, room_at, now);
+        let room_at = if room.windows.is_empty() { room.learnt.refused(hint_ms, now) } else { None };
+        self.close(ticket, call, hint_ms, room_at, now);
     }
 
     fn close(
         &mut self,
         ticket: Ticket,
-        turn: &TurnId,
+        call: &Running,
         hint_ms: Option<u64>,
         room_at: Option<Millis>,
         now: Millis,
     ) {
-        match self.closed.knows(ticket) {
-            true => self.closed.refused_too(hint_ms, now),
-            false => self.closed.refused(turn, self.last, hint_ms, room_at, now),
+        let closed = &mut self.room.closed;
+        match closed.knows(ticket) {
+            true => closed.refused_too(hint_ms, now),
+            false => closed.refused(&call.turn, self.last, hint_ms, room_at, now),
         }
     }
 
-    pub(super) fn hear(&mut self, ticket: Ticket, limits: &Limits, now: Millis) {
+    fn hear(&mut self, ticket: Ticket, limits: &Limits, now: Millis) {
+        let room = &mut self.room;
         for told in &limits.0 {
-            match self.windows.iter_mut().find(|window| window.what == told.what) {
+            match room.windows.iter_mut().find(|window| window.what == told.what) {
                 Some(window) => window.hear(*told, ticket, now),
                 None => {
-                    self.learnt.forget();
-                    let later = self.running.iter().filter(|(later, _)| **later > ticket);
+                    room.learnt.forget();
+                    let made = room.running.iter().filter(|(_, call)| !call.is_reserved);
+                    let later = made.filter(|(later, _)| **later > ticket);
                     let since: VecDeque<_> =
-                        later.map(|(later, running)| (*later, running.size.of(told.what))).collect();
+                        later.map(|(later, call)| (*later, call.size.of(told.what))).collect();
                     let mut window = Window::new(*told, ticket, since, now);
+                    let reserved = room.running.values().filter(|call| call.is_reserved);
+                    reserved.for_each(|call| window.reserve(call.size.of(told.what)));
                     window.share(self.share, now);
-                    self.windows.push(window);
+                    room.windows.push(window);
                 }
             }
         }

@@ -1,77 +1,128 @@
-//! Who goes next, and whether there is room.
+//! Whether there is room for a call.
+
+use alloc::{collections::BTreeMap, vec::Vec};
 
 use everturn_kernel::Millis;
-use everturn_wire::TurnId;
 
-use super::{CONSIDERED, Target, UNKNOWN_MS};
-use crate::{Because, Priority, Wait, closed::State, queue::Waiter, window::Window};
+use super::{Running, UNKNOWN_MS};
+use crate::{
+    Because, Priority, Ticket, Wait, What,
+    ceiling::Ceiling,
+    closed::{Closed, State},
+    learnt::Learnt,
+    queue::Waiter,
+    ramp::{Ramp, reached_ms},
+    reserve::Reserve,
+    window::Window,
+};
 
 /// The shortest wait for a window, in milliseconds: rounding must not make turns ask again and again.
 const LEAST_MS: u64 = 100;
 
-impl Target {
-    /// Returns when somebody may be let go next, if time alone decides.
-    pub(crate) fn next_at(&mut self, now: Millis) -> Option<Millis> {
-        let lapses = self.granted.values().filter_map(|ticket| self.running.get(ticket)?.lapses_at).min();
-        let mut next = lapses;
-        let mut sooner = |at: Millis| next = Some(next.map_or(at, |known| known.min(at)));
-        for n in 0..CONSIDERED {
-            let Some(waiter) = self.queue.in_order().nth(n).cloned() else { break };
-            if let Some(at) = waiter.not_before.filter(|at| *at > now) {
-                sooner(at);
-                continue;
-            }
-            match self.room(&waiter, 0, now) {
-                Ok(()) => sooner(now),
-                Err(Wait { because: Because::Busy | Because::Probe, .. }) => break,
-                Err(Wait { because: Because::Window(_), until }) if self.may_overtake() => sooner(until),
-                Err(wait) => {
-                    sooner(wait.until);
-                    break;
-                }
-            }
+/// How long it usually takes to find out whether a target answers again, in milliseconds. Only for the wait that others are
+/// told: they are let go as soon as it does.
+const PROBED_MS: u64 = 2_000;
+
+/// What is known of a target's limits, and the calls that run.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    pub(crate) windows: Vec<Window>,
+    pub(super) learnt: Learnt,
+    pub(super) ceiling: Ceiling,
+    pub(crate) closed: Closed,
+    pub(super) ramp: Ramp,
+    pub(super) reserve: Reserve,
+    pub(super) running: BTreeMap<Ticket, Running>,
+    /// How many of them the provider accepted.
+    pub(super) accepted: u32,
+}
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self {
+            windows: Vec::new(),
+            learnt: Learnt::new(),
+            ceiling: Ceiling::default(),
+            closed: Closed::default(),
+            ramp: Ramp::default(),
+            reserve: Reserve::new(),
+            running: BTreeMap::new(),
+            accepted: 0,
         }
-        next.map(|at| at.max(now.plus(1)))
     }
 
-    /// Returns the turn that goes next, if there is room for it.
-    pub(super) fn pick(&mut self, now: Millis) -> Option<TurnId> {
-        for n in 0..CONSIDERED {
-            // One at a time: mostly the first decides.
-            let waiter = self.queue.in_order().nth(n)?.clone();
-            if waiter.not_before.is_some_and(|at| at > now) {
-                continue;
-            }
-            match self.room(&waiter, 0, now) {
-                Ok(()) => return Some(waiter.turn),
-                Err(Wait { because: Because::Window(_), .. }) if self.may_overtake() => {}
-                Err(_) => return None,
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.running.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Removes a call that is over.
+    pub(super) fn remove(&mut self, ticket: Ticket) -> Option<Running> {
+        let running = self.running.remove(&ticket)?;
+        self.accepted -= u32::from(running.is_accepted);
+        Some(running)
+    }
+
+    /// Takes back what a call would have used up, because it was never made.
+    pub(super) fn give_back(&mut self, ticket: Ticket) {
+        let Some(running) = self.remove(ticket) else { return };
+        self.uncount(ticket, &running);
+        self.closed.left(ticket);
+    }
+
+    /// A call that was kept for its turn is made, under this ticket.
+    pub(super) fn redeem(&mut self, granted: Ticket, ticket: Ticket) {
+        let Some(running) = self.running.remove(&granted) else { return };
+        for window in &mut self.windows {
+            window.take_reserved(ticket, running.size.of(window.what));
+        }
+        if self.closed.is_probe(granted) {
+            self.closed.probes(ticket);
+        }
+        self.running.insert(ticket, Running { is_reserved: false, ..running });
+    }
+
+    /// Takes back what a call was counted for.
+    pub(super) fn uncount(&mut self, ticket: Ticket, call: &Running) {
+        for window in &mut self.windows {
+            match call.is_reserved {
+                true => window.give_back(call.size.of(window.what)),
+                false => window.take_back(ticket),
             }
         }
-        None
+        self.learnt.take_back(call.at);
     }
 
     /// Whether a smaller call may use what is left of a window without delaying one that does not fit.
-    fn may_overtake(&self) -> bool {
+    pub(super) fn may_overtake(&self) -> bool {
         !self.windows.iter().any(Window::refills)
     }
 
-    /// Whether there is room for the call now, after `others`.
-    pub(super) fn room(&mut self, waiter: &Waiter, others: u32, now: Millis) -> Result<(), Wait> {
+    /// Whether there is room for the call now, after `others`. `has_others`: whether other turns wait.
+    pub(super) fn check(
+        &mut self,
+        waiter: &Waiter,
+        others: u32,
+        has_others: bool,
+        now: Millis,
+    ) -> Result<(), Wait> {
         let later = |until: Millis, because| Err(Wait { until: until.max(now.plus(1)), because });
-        let is_alone = self.running.is_empty() && !self.queue.has_others(&waiter.turn);
+        // Those behind the first one wait for its outcome, and then for each other.
+        let behind_ms = if others > 0 { PROBED_MS + reached_ms(others.into()) } else { 0 };
+        let is_alone = self.running.is_empty() && !has_others;
         match self.closed.state(&waiter.turn, now) {
             State::Open => {}
-            State::MayProbe => return self.windows_room(waiter, others, now),
-            State::Hinted(at) => return later(at, Because::Hint),
-            State::Refused(at) => return later(at, Because::Refused),
-            State::Probed => return later(now.plus(UNKNOWN_MS), Because::Probe),
+            State::MayProbe => return self.check_windows(waiter, others, now),
+            State::Hinted(at) => return later(at.plus(behind_ms), self.closed.because(Because::Hint)),
+            State::Refused(at) => return later(at.plus(behind_ms), Because::Refused),
+            State::Probed => {
+                return later(now.plus(UNKNOWN_MS + behind_ms), self.closed.because(Because::Probe));
+            }
         }
-        self.windows_room(waiter, others, now)?;
+        self.check_windows(waiter, others, now)?;
         if self.windows.is_empty() {
             let learnt = self.learnt.left(now);
             if learnt.is_some_and(|left| left <= others) && !is_alone {
-                return later(self.learnt.room_at(others, now), Because::Learnt);
+                return later(self.learnt.room_at(others, now), Because::Rate);
             }
             let at = self.ramp.room_at(others.into(), now);
             if at > now && !is_alone {
@@ -79,12 +130,12 @@ impl Target {
             }
         }
         if self.ceiling.left(self.count()).is_some_and(|left| left == 0) && !self.running.is_empty() {
-            return later(now.plus(UNKNOWN_MS), Because::Busy);
+            return later(now.plus(UNKNOWN_MS), Because::Concurrency);
         }
         Ok(())
     }
 
-    fn windows_room(&mut self, waiter: &Waiter, others: u32, now: Millis) -> Result<(), Wait> {
+    fn check_windows(&mut self, waiter: &Waiter, others: u32, now: Millis) -> Result<(), Wait> {
         let is_background = waiter.priority == Priority::Background;
         for window in &self.windows {
             let (what, limit) = (window.what, window.limit());
@@ -101,7 +152,8 @@ impl Target {
             };
             let at = at.max(now.plus(LEAST_MS));
             let until = at.plus(needed / limit * 60_000);
-            return Err(Wait { until, because: Because::Window(what) });
+            let because = if what == What::Requests { Because::Requests } else { Because::Tokens };
+            return Err(Wait { until, because });
         }
         Ok(())
     }

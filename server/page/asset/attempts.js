@@ -1,4 +1,5 @@
 // The failed attempts of a turn, collapsed below its metrics and fetched when expanded.
+import { whyItWaits } from './because.js';
 import { element } from './element.js';
 import { failure, moment, took } from './wording.js';
 
@@ -29,13 +30,14 @@ async function load(list, turnId) {
   }
 }
 
-function line({ target, category, code, message, failedAt, latencyMs, waitMs }) {
+function line({ target, category, code, message, failedAt, latencyMs, waitMs, because }) {
   const facts = [
     moment(failedAt),
     target,
     failure({ category, code, message }),
     latencyMs !== undefined && `after ${took(latencyMs)}`,
     waitMs === undefined ? 'not retried' : waitMs === 0 ? 'next attempt at once' : `waited ${took(waitMs)}`,
+    whyItWaits(because),
   ];
   return element('li', {}, facts.filter(Boolean).join(' · '), element('div', { className: 'said' }, message));
 }

@@ -1,4 +1,5 @@
 // The retries of a step: the countdown to the next one, and the call in progress.
+import { whyItWaits } from './because.js';
 import { modelChoice } from './choice.js';
 import { byId } from './element.js';
 import { passFocus } from './focus.js';
@@ -134,7 +135,8 @@ export class Banner {
       this.isWaiting && count[0].toUpperCase() + count.slice(1),
       retry.target,
       this.isWaiting && retry.hinted && 'the provider asked for this wait',
-      this.isWaiting && retry.shared && 'another turn was limited; this one made no call',
+      this.isWaiting && !retry.hinted && whyItWaits(retry.because),
+      this.isWaiting && retry.shared && 'this turn made no call',
       ...(this.isWaiting ? this.#times(delayMs, retry.budgetLeftMs) : []),
     ]
       .filter(Boolean)

@@ -7,7 +7,7 @@ use everturn_kernel::{
     Prompt, Retry, Schedule, Settings, Snapshot, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
 use everturn_wire::{
-    ApprovalScope, Category, DoneReason, EventBody, Failure, QueuedMessage, TurnId, Value, Verdict,
+    ApprovalScope, Because, Category, DoneReason, EventBody, Failure, QueuedMessage, TurnId, Value, Verdict,
 };
 
 /// A turn.
@@ -232,7 +232,13 @@ impl Turns {
         let is_first = turn.id().as_str() == "1";
         let refusal = Failure::new(Category::RateLimited, true, "wait");
         if is_first && is_held && turn.waited_ms() == 0 {
-            let hold = Hold { failure: refusal, wait_ms: 30_000, shared: true, in_budget: true };
+            let hold = Hold {
+                failure: refusal,
+                wait_ms: 30_000,
+                shared: true,
+                because: Because::Hint,
+                in_budget: true,
+            };
             return vec![StreamEvent::Held(Box::new(hold))];
         }
         if is_first && turn.retries() < refusals + u32::from(is_held) {

@@ -19,7 +19,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
     ("everturn-testkit", &["everturn-kernel", "everturn-wire"]),
     ("everturn-diagnosis", &["everturn-wire"]),
     ("everturn-provider", &["everturn-kernel", "everturn-wire", "everturn-diagnosis"]),
-    ("everturn-orchestrator", &["everturn-kernel", "everturn-wire"]),
+    ("everturn-orchestrator", &["everturn-kernel", "everturn-pacing", "everturn-wire"]),
     ("everturn-mcp", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     // Rows, without SQL: what the SQL stores share.
     ("everturn-store-rows", &["everturn-orchestrator", "everturn-wire"]),

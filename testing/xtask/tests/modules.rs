@@ -38,7 +38,7 @@ const ALLOWED: [(&str, &[&str]); 45] = [
     // What nodes tell each other; not what they do about it.
     ("cluster", &["clock", "cursor", "error", "journal", "new_id"]),
     // What nodes tell each other about targets.
-    ("notice", &["cluster"]),
+    ("notice", &["cluster", "journal"]),
     ("health", &["journal", "notice", "state"]),
     // How a report is requested and validated; not when.
     ("report", &["error", "json", "permission"]),
@@ -49,7 +49,7 @@ const ALLOWED: [(&str, &[&str]); 45] = [
     ("observer", &["frame", "panic"]),
     // What it wakes is behind a trait, so the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
-    ("gate", &["clock", "health", "journal", "notice", "state", "telemetry", "timer"]),
+    ("pacing", &["clock", "health", "journal", "notice", "state", "telemetry", "timer"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // The effective settings and their storage; not who follows them.
@@ -95,7 +95,7 @@ const ALLOWED: [(&str, &[&str]); 45] = [
             "cursor",
             "error",
             "frame",
-            "gate",
+            "pacing",
             "health",
             "journal",
             "json",
@@ -126,7 +126,7 @@ const ALLOWED: [(&str, &[&str]); 45] = [
         "relay",
         &[
             "clock",
-            "gate",
+            "pacing",
             "health",
             "journal",
             "memory",
@@ -198,7 +198,7 @@ const ALLOWED: [(&str, &[&str]); 45] = [
             "clock",
             "cluster",
             "compaction",
-            "gate",
+            "pacing",
             "health",
             "journal",
             "memory",

@@ -4,6 +4,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use super::Because;
 use crate::Category;
 
 /// The retries of a step, from its first failure until part of an answer is shown or the step is given up.
@@ -35,9 +36,12 @@ pub struct RetryState {
     /// The target that the retry asks, as `provider/model`; absent if the turn has only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// True if another turn was refused and this one made no call. The wait uses up no attempt.
+    /// True if this turn made no call, because others were refused or come first. The wait uses up no attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<bool>,
+    /// Why it waits; absent if it waits as its schedule says, or if a version sent it that did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Because>,
 }
 
 /// The phase of a retry.

@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Category, TurnId};
+use crate::{Because, Category, TurnId};
 
 /// A provider call that failed, whether it was retried or ended its turn. Never sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct FailedAttempt {
     /// The wait that was scheduled after it, in milliseconds; absent if it ended the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
+    /// Why it waited that long; absent if it waited as its schedule says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Because>,
 }
 
 /// Response of `GET /conversations/:id/attempts`.

@@ -3,9 +3,10 @@
 use std::fmt::Debug;
 
 use everturn_wire::{
-    AgentEvent, ApprovalMode, ApprovalScope, CallPhase, Category, Chunk, CompactionCause, CompactionOutcome,
-    ConversationList, ConversationStatus, DoneReason, EventBody, HistoryWindow, OutputStream, RetryOutcome,
-    RetryPhase, RetryPreset, RetrySettings, Role, ServerMessage, Verdict, json_schema,
+    AgentEvent, ApprovalMode, ApprovalScope, Because, CallPhase, Category, Chunk, CompactionCause,
+    CompactionOutcome, ConversationList, ConversationStatus, DoneReason, EventBody, HistoryWindow,
+    OutputStream, RetryOutcome, RetryPhase, RetryPreset, RetrySettings, Role, ServerMessage, Verdict,
+    json_schema,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, from_value, json};
@@ -77,6 +78,7 @@ fn every_enum_that_clients_read_accepts_unknown_values() {
     read(&DoneReason::Other("from-the-future".into()));
     read(&OutputStream::Unknown);
     read(&RetryOutcome::Unknown);
+    read(&Because::Unknown);
     read(&RetryPhase::Unknown);
     read(&Role::Unknown);
     read(&Verdict::Unknown);

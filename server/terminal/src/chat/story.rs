@@ -12,8 +12,8 @@ use std::{
 };
 
 use everturn_wire::{
-    AgentEvent, Command, CompactionCause, ConversationId, DoneReason, EventBody, FinalReport, RetryOutcome,
-    RetryPhase, RetryState, TargetRole, TurnId, Value, Verdict,
+    AgentEvent, Because, Command, CompactionCause, ConversationId, DoneReason, EventBody, FinalReport,
+    RetryOutcome, RetryPhase, RetryState, TargetRole, TurnId, Value, Verdict,
 };
 use tokio::time::Instant;
 
@@ -69,8 +69,8 @@ pub(super) struct Story {
     chain: Option<Chain>,
     /// Whether the provider is known to be silent.
     is_silent: bool,
-    /// Whether it was already said that another turn discovered a limit.
-    is_shared: bool,
+    /// Why the turn waits, as was said last.
+    because: Option<Because>,
     /// Whether anything of the step was shown.
     is_shown: bool,
     /// Retries of the current step, and of all steps.
@@ -114,7 +114,7 @@ impl Story {
             clock,
             chain: None,
             is_silent: false,
-            is_shared: false,
+            because: None,
             is_shown: false,
             step_retries: 0,
             retries: 0,
@@ -303,15 +303,16 @@ impl Story {
                 view.status(Status::Asking)
             }
             EventBody::ProviderRetry {
-                attempt, delay_ms, next_at, message, max_attempts, shared, ..
+                attempt, delay_ms, next_at, message, max_attempts, because, ..
             } => {
                 // The event may arrive late: wait only for the remaining time, and never longer than was decided.
                 let delay = Duration::from_millis(delay_ms);
                 let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
                 self.retry(Count { attempt, of: max_attempts }, delay, &message, view)?;
-                if shared == Some(true) && !mem::replace(&mut self.is_shared, true) {
-                    let note = "Another turn found that out: this one waits as long.".to_owned();
-                    view.line(&Line::Note(note))?;
+                if because != mem::replace(&mut self.because, because)
+                    && let Some(because) = because
+                {
+                    view.line(&Line::Note(format!("It waits because {because}.")))?;
                 }
                 match next_at.filter(|_| delay >= LONG) {
                     Some(at) => {

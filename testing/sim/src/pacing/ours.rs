@@ -54,9 +54,8 @@ impl Policy for Ours {
         *attempt += 1;
         let wait_ms =
             wait.map_or(1_800_000, |wait| wait.as_millis() as u64).max(failure.hint_ms.unwrap_or(0));
-        let retry = Some((&call(wanted, &turn), Millis(now + wait_ms)));
         let ticket = self.tickets.remove(&wanted.turn).expect("a call was made");
-        self.pacer.refused(TARGET, ticket, failure, limits, retry, Millis(now));
+        self.pacer.refused(TARGET, ticket, failure, limits, Millis(now));
         now + wait_ms
     }
 
@@ -67,7 +66,7 @@ impl Policy for Ours {
     }
 
     fn released(&mut self, _: &mut Vendor, now: u64) -> Vec<usize> {
-        let released = self.pacer.let_go(TARGET, Millis(now));
+        let released = self.pacer.let_go(TARGET, usize::MAX, Millis(now));
         released.iter().filter_map(|turn| turn.as_str().parse().ok()).collect()
     }
 
@@ -76,7 +75,7 @@ impl Policy for Ours {
     }
 
     fn demand(&self) -> u64 {
-        (self.pacer.waiting(TARGET) + self.tickets.len()) as u64
+        self.pacer.demand(TARGET)
     }
 
     fn share(&mut self, mine: u64, all: u64, now: u64) {

@@ -4,7 +4,7 @@ use everturn_kernel::{
     Approval, Arguments, Assessment, Check, CheckedCall, FINAL_REPORT, FinishReason, Hold, Limits, Op,
     ReviewAnswer, Silence, StreamEvent, Summary, Told, ToolAnswer, ToolCall, What,
 };
-use everturn_wire::{Category, Echo, Failure, Usage, Value};
+use everturn_wire::{Because, Category, Echo, Failure, Usage, Value};
 use proptest::{collection, option, prelude::*, sample};
 
 /// A diagnosed failure of any category. Most are retryable. About half have a hint, usually of up to 90 s, occasionally
@@ -52,8 +52,10 @@ pub fn any_summary() -> impl Strategy<Value = StreamEvent> {
 /// A hold of up to a minute, occasionally an extremely long one.
 pub fn any_hold() -> impl Strategy<Value = Hold> {
     let wait = prop_oneof![8 => 0..60_000u64, 1 => Just(u64::MAX)];
-    (any_failure(), wait, any::<bool>(), any::<bool>())
-        .prop_map(|(failure, wait_ms, shared, in_budget)| Hold { failure, wait_ms, shared, in_budget })
+    (any_failure(), wait, any::<bool>(), any::<bool>()).prop_map(|(failure, wait_ms, shared, in_budget)| {
+        let because = if shared { Because::Refused } else { Because::Offline };
+        Hold { failure, wait_ms, shared, because, in_budget }
+    })
 }
 
 /// Up to three limits, with arbitrary numbers.

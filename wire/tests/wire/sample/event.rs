@@ -1,9 +1,9 @@
 //! Events.
 
 use everturn_wire::{
-    AgentEvent, ApprovalScope, CallerCall, Category, CompactionCause, CompactionOutcome, ConversationStatus,
-    DoneReason, ErrorReport, EventBody, FinalReport, ForcedBy, OutputStream, QueuedMessage, RejectedImage,
-    RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
+    AgentEvent, ApprovalScope, Because, CallerCall, Category, CompactionCause, CompactionOutcome,
+    ConversationStatus, DoneReason, ErrorReport, EventBody, FinalReport, ForcedBy, OutputStream,
+    QueuedMessage, RejectedImage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
 };
 use serde_json::json;
 
@@ -55,6 +55,7 @@ pub(crate) fn retries() -> [RetryState; 2] {
         code: Some("529".into()),
         target: Some("sim/model".into()),
         shared: Some(true),
+        because: Some(Because::Hint),
     };
     let asking = RetryState {
         phase: RetryPhase::Asking,
@@ -65,6 +66,7 @@ pub(crate) fn retries() -> [RetryState; 2] {
         code: None,
         target: None,
         shared: None,
+        because: None,
         ..waiting.clone()
     };
     [waiting, asking]
@@ -168,6 +170,7 @@ fn trouble() -> Vec<EventBody> {
             hinted: None,
             clamped: None,
             shared: None,
+            because: None,
             failed_target: None,
             latency_ms: None,
         },
@@ -184,6 +187,7 @@ fn trouble() -> Vec<EventBody> {
             hinted: Some(true),
             clamped: Some(true),
             shared: Some(true),
+            because: Some(Because::Tokens),
             failed_target: Some("main/small".into()),
             latency_ms: Some(340),
         },

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use everturn_wire::{
-    ApprovalMode, Attempts, CallInfo, CallOrdered, CallPhase, CallerCall, CallerTool, Calls, Category, Chunk,
-    ClusterNode, ClusterState, ConversationState, ConversationStatus, ConversationSummary, DoneReason,
-    FailedAttempt, FinalReport, FoundPassage, HistoryWindow, Message, ModelInfo, Models, QueueCancelled,
-    QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport, ResponseFormat, Retried,
-    RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped, StoredChunk, TargetState,
-    Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceLogin,
-    ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
+    ApprovalMode, Attempts, Because, CallInfo, CallOrdered, CallPhase, CallerCall, CallerTool, Calls,
+    Category, Chunk, ClusterNode, ClusterState, ConversationState, ConversationStatus, ConversationSummary,
+    DoneReason, FailedAttempt, FinalReport, FoundPassage, HistoryWindow, Message, ModelInfo, Models,
+    QueueCancelled, QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport,
+    ResponseFormat, Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped,
+    StoredChunk, TargetState, Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo,
+    ToolSourceLogin, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
 };
 use serde_json::json;
 
@@ -242,6 +242,7 @@ fn attempts() -> [FailedAttempt; 2] {
         failed_at: 1_790_000_000_000,
         latency_ms: None,
         wait_ms: None,
+        because: None,
     };
     let full = FailedAttempt {
         attempt: 1,
@@ -251,6 +252,7 @@ fn attempts() -> [FailedAttempt; 2] {
         message: "HTTP 529: overloaded".into(),
         latency_ms: Some(340),
         wait_ms: Some(5_000),
+        because: Some(Because::Hint),
         ..bare.clone()
     };
     [bare, full]

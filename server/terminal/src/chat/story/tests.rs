@@ -44,6 +44,7 @@ fn retry(attempt: u32) -> EventBody {
         hinted: None,
         clamped: None,
         shared: None,
+        because: None,
         failed_target: None,
         latency_ms: None,
     }
@@ -193,6 +194,7 @@ async fn a_wait_beyond_all_time_does_no_harm() {
             hinted: None,
             clamped: None,
             shared: None,
+            because: None,
             failed_target: None,
             latency_ms: None,
         },

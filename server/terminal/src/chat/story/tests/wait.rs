@@ -15,6 +15,7 @@ fn asking(attempt: u32) -> EventBody {
         target: None,
         code: None,
         shared: None,
+        because: None,
     };
     EventBody::Status { status: ConversationStatus::Active, retry: Some(Box::new(retry)) }
 }
@@ -83,6 +84,7 @@ async fn an_event_that_arrives_late_counts_down_what_is_left() {
                     hinted: None,
                     clamped: None,
                     shared: None,
+                    because: None,
                     failed_target: None,
                     latency_ms: None,
                 }

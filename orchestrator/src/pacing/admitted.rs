@@ -1,0 +1,182 @@
+//! An admitted call: its outcome is reported to the pacer and the health.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use everturn_kernel::{Limits, Millis, StreamEvent, Target};
+use everturn_pacing::{Call, Priority, Size, Ticket};
+use everturn_wire::{ConversationId, Failure, TurnId};
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+
+use super::Pacing;
+use crate::{clock::Clock, health::SharedHealth, telemetry};
+
+/// Who wants to make a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker {
+    pub(crate) turn: TurnId,
+    /// Who is woken when the call may be made; `None` = it does not wait.
+    pub(crate) conversation: Option<ConversationId>,
+    /// Since when it has wanted to make the call.
+    pub(crate) since: Millis,
+    pub(crate) priority: Priority,
+    /// The estimated size.
+    pub(crate) size: Size,
+}
+
+impl Asker {
+    pub(super) fn call(&self) -> Call<'_> {
+        let Self { turn, since, priority, size, .. } = self;
+        Call { turn, since: *since, priority: *priority, size: *size }
+    }
+}
+
+/// A call that may be made. Report what becomes of it; dropping it reports that its outcome stays unknown.
+pub(crate) struct Admitted {
+    pacing: Arc<Pacing>,
+    target: String,
+    /// `None` once the call is over.
+    ticket: Option<Ticket>,
+    asked_at: Millis,
+    used: Option<Size>,
+}
+
+impl Admitted {
+    pub(super) fn new(pacing: &Arc<Pacing>, target: &str, ticket: Ticket, asked_at: Millis) -> Self {
+        Self { pacing: pacing.clone(), target: target.to_owned(), ticket: Some(ticket), asked_at, used: None }
+    }
+
+    /// The provider accepted the call. `limits`: what its response reports.
+    pub(crate) fn heard(&self, limits: &Limits, now: Millis) {
+        if let Some(ticket) = self.ticket {
+            self.pacing.heard(&self.target, ticket, limits, self.asked_at, now);
+        }
+    }
+
+    /// The call failed.
+    pub(crate) fn refused(mut self, failure: &Failure, limits: &Limits, now: Millis) {
+        if let Some(ticket) = self.ticket.take() {
+            self.pacing.refused(&self.target, ticket, failure, limits, self.asked_at, now);
+        }
+    }
+
+    /// Sets the real size of the call, to be reported when it is over.
+    pub(crate) fn used(&mut self, size: Size) {
+        self.used = Some(size);
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.pacing.ended(&self.target, ticket, self.used);
+        }
+    }
+}
+
+/// An admitted call of a turn.
+pub(crate) struct Pass {
+    pub(crate) admitted: Admitted,
+    pub(crate) asker: Asker,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Records how the target does, if nothing else does.
+    pub(crate) health: Option<(Arc<SharedHealth>, Target)>,
+    /// Whether the turn waits if there is no network.
+    pub(crate) waits_for_network: bool,
+}
+
+impl Pass {
+    /// Returns the events of the call. If it reached nobody because there is no network, the turn receives a hold instead of the
+    /// failure.
+    pub(crate) fn watch<S>(self, events: S) -> Watched<S> {
+        Watched { events, pass: Some(self), limits: Limits::default(), is_heard: false }
+    }
+
+    fn fails(self, failure: Failure, limits: &Limits) -> StreamEvent {
+        let Self { mut admitted, asker, clock, health, waits_for_network } = self;
+        let now = clock.now();
+        telemetry::provider_answered(&admitted.target, Some(failure.category), now.since(admitted.asked_at));
+        if let Some((health, target)) = &health {
+            health.failed(now, target, &failure);
+        }
+        if waits_for_network && let Some(ticket) = admitted.ticket {
+            let Admitted { pacing, target, .. } = &admitted;
+            if let Some(hold) = pacing.unreached(target, ticket, &asker, &failure, now) {
+                admitted.ticket = None;
+                return StreamEvent::Held(hold);
+            }
+        }
+        admitted.refused(&failure, limits, now);
+        StreamEvent::Failed(failure)
+    }
+
+    fn hears(&self, limits: &Limits) {
+        let (now, admitted) = (self.clock.now(), &self.admitted);
+        telemetry::provider_answered(&admitted.target, None, now.since(admitted.asked_at));
+        admitted.heard(limits, now);
+        if let Some((health, target)) = &self.health {
+            health.answered(admitted.asked_at, target, now);
+        }
+    }
+}
+
+/// The events of a call, reported to the pacer.
+pub(crate) struct Watched<S> {
+    events: S,
+    /// Present until the call is over.
+    pass: Option<Pass>,
+    limits: Limits,
+    is_heard: bool,
+}
+
+impl<S> Watched<S> {
+    /// Takes note of an event. `None`: it is for the pacer alone.
+    fn see(&mut self, event: StreamEvent) -> Option<StreamEvent> {
+        match event {
+            StreamEvent::Limits(limits) => {
+                self.limits = limits;
+                return None;
+            }
+            StreamEvent::Failed(failure) => {
+                return Some(match self.pass.take() {
+                    Some(pass) if !self.is_heard => pass.fails(failure, &self.limits),
+                    _ => StreamEvent::Failed(failure),
+                });
+            }
+            // Silence says nothing about the outcome.
+            StreamEvent::Silent(_) => return Some(event),
+            _ => {}
+        }
+        if let Some(pass) = &mut self.pass {
+            if !std::mem::replace(&mut self.is_heard, true) {
+                pass.hears(&self.limits);
+            }
+            match &event {
+                StreamEvent::Usage(usage) => {
+                    pass.admitted.used(Size::from(usage));
+                }
+                StreamEvent::Finished(_) => self.pass = None,
+                _ => {}
+            }
+        }
+        Some(event)
+    }
+}
+
+impl<S: Stream<Item = StreamEvent> + Unpin> Stream for Watched<S> {
+    type Item = StreamEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamEvent>> {
+        loop {
+            let polled = self.events.poll_next_unpin(cx);
+            let Poll::Ready(Some(event)) = polled else { return polled };
+            if let Some(event) = self.see(event) {
+                return Poll::Ready(Some(event));
+            }
+        }
+    }
+}

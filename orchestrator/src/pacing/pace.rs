@@ -1,0 +1,104 @@
+//! When a call is made: now, after a moment, or later.
+
+use std::sync::Arc;
+
+use everturn_kernel::{StreamEvent, Target};
+use everturn_pacing::{Because, Wait};
+use everturn_wire::Failure;
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, future, stream};
+
+use super::{Admitted, Asker, Entry, Pacing, Pass};
+use crate::{clock::Clock, health::SharedHealth, telemetry};
+
+/// When a call is made.
+pub(crate) enum Paced {
+    Now(Pass),
+    /// After a moment that nobody needs to be told of.
+    Soon(Pace),
+    /// Not now: this is said instead.
+    Held(StreamEvent),
+}
+
+/// A call that is to be made.
+pub(crate) struct Pace {
+    pub(crate) pacing: Arc<Pacing>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The id of the model that is called.
+    pub(crate) model: String,
+    /// One that has no conversation does not wait: it fails, and its owner waits.
+    pub(crate) asker: Asker,
+    /// Whether the call is made whatever is known.
+    pub(crate) insists: bool,
+    /// How long the turn can afford to wait, in milliseconds.
+    pub(crate) affordable_ms: u64,
+    /// Records how the target does, if nothing else does.
+    pub(crate) health: Option<(Arc<SharedHealth>, Target)>,
+    /// Whether the turn waits if there is no network.
+    pub(crate) waits_for_network: bool,
+}
+
+impl Pace {
+    /// Asks whether the call may be made.
+    pub(crate) fn enter(self) -> Paced {
+        let now = self.clock.now();
+        if self.insists {
+            let admitted = self.pacing.insist(&self.model, &self.asker, now);
+            return Paced::Now(self.pass(admitted));
+        }
+        match self.pacing.enter(&self.model, &self.asker, now) {
+            Entry::Go(admitted) => Paced::Now(self.pass(admitted)),
+            Entry::Wait(wait) if is_silent(wait) => Paced::Soon(self),
+            Entry::Wait(wait) => self.held(wait),
+        }
+    }
+
+    /// Waits a moment, then makes the call.
+    pub(crate) fn soon(
+        self,
+        start: impl FnOnce(Pass) -> BoxStream<'static, StreamEvent> + Send + 'static,
+    ) -> BoxStream<'static, StreamEvent> {
+        let entered = async move {
+            let Self { pacing, clock, model, asker, .. } = &self;
+            let paced = match pacing.admitted(model, asker, &**clock, |wait| !is_silent(wait)).await {
+                Entry::Go(admitted) => Paced::Now(self.pass(admitted)),
+                // In line again, so that its conversation is woken.
+                Entry::Wait(_) => self.enter(),
+            };
+            match paced {
+                Paced::Now(pass) => start(pass),
+                Paced::Held(event) => stream::once(future::ready(event)).boxed(),
+                Paced::Soon(pace) => pace.soon(start),
+            }
+        };
+        stream::once(entered).flatten().boxed()
+    }
+
+    fn held(self, wait: Wait) -> Paced {
+        let now = self.clock.now();
+        let hold = self.pacing.hold(&self.model, wait, now);
+        if self.asker.conversation.is_none() {
+            telemetry::call_held(&self.model);
+            self.pacing.forget(&self.model, &self.asker.turn, now);
+            let refused = Failure { hint_ms: Some(hold.wait_ms), ..hold.failure };
+            return Paced::Held(StreamEvent::Failed(refused));
+        }
+        // A turn that cannot afford the wait calls the provider and gets its error.
+        if hold.in_budget && hold.wait_ms > self.affordable_ms {
+            let admitted = self.pacing.insist(&self.model, &self.asker, now);
+            return Paced::Now(self.pass(admitted));
+        }
+        telemetry::call_held(&self.model);
+        Paced::Held(StreamEvent::Held(hold))
+    }
+
+    fn pass(self, admitted: Admitted) -> Pass {
+        let Self { asker, clock, health, waits_for_network, .. } = self;
+        Pass { admitted, asker, clock, health, waits_for_network }
+    }
+}
+
+/// Whether nobody is told of a wait: nothing was refused, and it is over soon.
+fn is_silent(wait: Wait) -> bool {
+    wait.because == Because::Ramp
+}

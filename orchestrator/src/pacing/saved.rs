@@ -1,0 +1,140 @@
+//! What is saved for the next process.
+
+use std::collections::BTreeMap;
+
+use everturn_kernel::Millis;
+use everturn_pacing::{Known, Told, What};
+use everturn_wire::{Failure, TurnId};
+use serde::{Deserialize, Serialize};
+
+use super::Inner;
+
+/// The name of the document in the store. Earlier versions kept one named `gates`, which is ignored: one call finds out again.
+pub(super) const NAME: &str = "pacing";
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Saved {
+    /// When it was saved. All other times in it are earlier, or derived from earlier ones.
+    at: Millis,
+    targets: BTreeMap<String, SavedTarget>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SavedTarget {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_at: Option<Millis>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed: Option<Closed>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<Limit>,
+}
+
+/// A target that refused a call, and has not answered since.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Closed {
+    at: Millis,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hint_ends: Option<Millis>,
+    probe_at: Millis,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused: Option<TurnId>,
+    #[serde(default)]
+    is_offline: bool,
+    #[serde(default)]
+    misses: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<Failure>,
+}
+
+/// A limit that the target reported.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Limit {
+    what: Counts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+    remaining: u64,
+    reset_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Counts {
+    Requests,
+    Tokens,
+    InputTokens,
+    OutputTokens,
+}
+
+/// Returns the document to save.
+pub(super) fn json(inner: &Inner, now: Millis) -> serde_json::Result<String> {
+    let targets = inner.targets.iter().filter_map(|(name, about)| {
+        let known = inner.pacer.known(name, now)?;
+        let Known { answered_at, hint_ends, refused, is_offline, misses, .. } = known;
+        let closed = known.closed_at.zip(known.probe_at).map(|(at, probe_at)| {
+            let failure = about.refusal.clone();
+            Closed { at, hint_ends, probe_at, refused, is_offline, misses, failure }
+        });
+        let limits = known.limits.into_iter().map(Limit::from).collect();
+        Some((name.clone(), SavedTarget { answered_at, closed, limits }))
+    });
+    serde_json::to_string(&Saved { at: now, targets: targets.collect() })
+}
+
+/// Adds everything that is not out of date. If the clock was set back since the save, all times are moved back with it.
+pub(super) fn restore(json: &str, inner: &mut Inner, now: Millis) {
+    let Saved { at, targets } = match serde_json::from_str(json) {
+        Ok(saved) => saved,
+        // From another version, or damaged. The next turn will find out again.
+        Err(error) => {
+            tracing::warn!(%error, "saved limits of targets cannot be read; ignoring them");
+            return;
+        }
+    };
+    let back = at.since(now);
+    let moved = |at: Millis| Millis(at.0.saturating_sub(back));
+    for (name, SavedTarget { answered_at, closed, limits }) in targets {
+        let mut known = Known {
+            at: moved(at),
+            answered_at: answered_at.map(moved),
+            limits: limits.into_iter().map(Told::from).collect(),
+            ..Known::default()
+        };
+        let about = inner.about(&name);
+        about.saved_at = now;
+        if let Some(Closed { at, hint_ends, probe_at, refused, is_offline, misses, failure }) = closed {
+            (known.closed_at, known.hint_ends) = (Some(moved(at)), hint_ends.map(moved));
+            (known.probe_at, known.refused) = (Some(moved(probe_at)), refused);
+            (known.is_offline, known.misses) = (is_offline, misses);
+            about.refusal = failure;
+        }
+        inner.pacer.restore(&name, &known, now);
+    }
+}
+
+impl From<Told> for Limit {
+    fn from(Told { what, limit, remaining, reset_ms }: Told) -> Self {
+        let what = match what {
+            What::Requests => Counts::Requests,
+            What::Tokens => Counts::Tokens,
+            What::InputTokens => Counts::InputTokens,
+            What::OutputTokens => Counts::OutputTokens,
+        };
+        Self { what, limit, remaining, reset_ms }
+    }
+}
+
+impl From<Limit> for Told {
+    fn from(Limit { what, limit, remaining, reset_ms }: Limit) -> Self {
+        let what = match what {
+            Counts::Requests => What::Requests,
+            Counts::Tokens => What::Tokens,
+            Counts::InputTokens => What::InputTokens,
+            Counts::OutputTokens => What::OutputTokens,
+        };
+        Self { what, limit, remaining, reset_ms }
+    }
+}
