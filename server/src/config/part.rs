@@ -66,14 +66,17 @@ impl Config {
 
     /// Returns only the URL at which a server with this configuration can be reached from this machine.
     pub(crate) fn own_url(flags: &Flags, environment: &Environment<'_>) -> Result<String> {
-        let server = Self::read(Self::path(flags, environment).as_deref())?.server;
+        let (given, file) =
+            (given_listen(flags, environment), Self::read(Self::path(flags, environment).as_deref()));
+        // An address of the environment needs no file.
+        let server = if given.is_some() { file.unwrap_or_default() } else { file? }.server;
         if server.tls_cert.is_some() {
             bail!(
                 "the server has a certificate, which is for its own name: name it with --server, e.g. --server \
                  https://example.com"
             );
         }
-        let listen = given_listen(flags, environment).or(server.listen);
+        let listen = given.or(server.listen);
         let mut address = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
         if address.port() == 0 {
             bail!(
