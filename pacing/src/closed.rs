@@ -68,6 +68,11 @@ impl Closed {
         if self.is_offline { Because::Offline } else { refused }
     }
 
+    /// Whether the only refusal so far said when to ask again.
+    pub(crate) fn is_hint_over(&self) -> bool {
+        self.hint_ends.is_some() && self.misses == 1 && !self.is_offline
+    }
+
     /// Whether a refusal of this call is part of an event that is known.
     pub(crate) fn knows(&self, ticket: Ticket) -> bool {
         self.after.is_some_and(|after| ticket <= after)

@@ -124,6 +124,24 @@ fn a_hint_holds_everybody() {
 }
 
 #[test]
+fn a_hint_is_believed_before_a_reported_limit_once() {
+    let mut desk = Desk::new();
+    let empty = limits(What::Requests, 60, 0, 360_000);
+    let ticket = desk.goes("a");
+    desk.pacer.refused(TARGET, ticket, &refusal(Some(1_000)), &empty, Millis(desk.now));
+    desk.now += 1_000;
+    let ticket = desk.goes("a");
+    desk.refused(ticket, &Failure::new(Category::ServerError, true, "HTTP 500"));
+    let ticket = desk.goes("a");
+    desk.pacer.refused(TARGET, ticket, &refusal(Some(1_000)), &empty, Millis(desk.now));
+    desk.now += 1_000;
+    let ticket = desk.goes("a");
+    desk.pacer.refused(TARGET, ticket, &refusal(Some(1_000)), &empty, Millis(desk.now));
+    desk.now += 1_000;
+    assert_eq!(desk.waits("a"), (359_000, Because::Requests));
+}
+
+#[test]
 fn others_wait_at_most_half_a_minute_between_probes() {
     let mut desk = Desk::new();
     let mut ticket = desk.goes("a");

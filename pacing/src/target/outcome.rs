@@ -22,7 +22,7 @@ impl Target {
             }
         }
         self.hear(ticket, limits, now);
-        self.answers(ticket);
+        self.answers(ticket, limits, now);
         self.room.ceiling.accepted(ticket, self.room.accepted, self.last);
     }
 
@@ -41,7 +41,7 @@ impl Target {
             }
             Category::Overloaded => {}
             // Says nothing about limits.
-            _ => self.answers(ticket),
+            _ => self.answers(ticket, limits, now),
         }
         // If it was a probe that found out nothing, the next turn is.
         self.room.closed.left(ticket);
@@ -63,9 +63,15 @@ impl Target {
     }
 
     /// A call was not refused: if it was made after a refusal, that is over.
-    fn answers(&mut self, ticket: Ticket) {
-        if self.room.closed.accepted(ticket) {
-            self.room.ramp.restart();
+    fn answers(&mut self, ticket: Ticket, limits: &Limits, now: Millis) {
+        let was_hinted = self.room.closed.is_hint_over();
+        if !self.room.closed.accepted(ticket) {
+            return;
+        }
+        self.room.ramp.restart();
+        // The hint was right, so a limit that only the refusal reported was not.
+        if was_hinted && limits.0.is_empty() {
+            self.room.windows.retain(|window| window.left(now) > 0);
         }
     }
 

@@ -111,6 +111,8 @@ impl Room {
         let is_alone = self.running.is_empty() && !has_others;
         match self.closed.state(&waiter.turn, now) {
             State::Open => {}
+            // A lone turn is not held by what its own refusal reports, if that also says when to ask again.
+            State::MayProbe if is_alone && self.closed.is_hint_over() => return Ok(()),
             State::MayProbe => return self.check_windows(waiter, others, now),
             State::Hinted(at) => return later(at.plus(behind_ms), self.closed.because(Because::Hint)),
             State::Refused(at) => return later(at.plus(behind_ms), Because::Refused),
