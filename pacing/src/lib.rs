@@ -8,11 +8,11 @@
 //! | situation | answer | because |
 //! |---|---|---|
 //! | nothing is known, one call at a time | go | |
-//! | nothing is known, many calls at once | go, 8 at first, twice as many each second | [`Because::Ramp`] |
+//! | nothing is known, many calls at once | go, 8 at first, twice as many each second, and one more for each accepted | [`Because::Ramp`] |
 //! | the provider reported what is left | go while it fits, else wait until it does | [`Because::Requests`], [`Because::Tokens`] |
 //! | refused, and calls are running | wait until one of them ends | [`Because::Concurrency`] |
 //! | refused again, or nothing is running | wait until as many calls as were accepted are old enough | [`Because::Rate`] |
-//! | refused with a hint | all wait until the hint ends | [`Because::Hint`] |
+//! | refused with a hint | all wait until the hint ends; a lone turn then asks, even if a longer reset was reported | [`Because::Hint`] |
 //! | refused without a hint | others wait, at most 30 s between probes; the refused turn follows its schedule | [`Because::Refused`] |
 //! | a call is finding out whether the target answers again | wait for its outcome | [`Because::Probe`] |
 //! | a call reached nobody, as the network is gone | all wait, and one looks after 5, 10, 20, 30, 30 ... s | [`Because::Offline`] |

@@ -149,7 +149,7 @@ beforeEach(() => {
   mock.on({ userMessage: 'Roll', hasToolResult: false }, { toolCalls: [call], ...usage(11, 7) });
   // A pause before each piece, as from a real model, because text that arrives at once is published as one event.
   const answer = { content: 'They fell off the table.', ...usage(23, 5) };
-  mock.on({ userMessage: 'Roll', hasToolResult: true }, answer, { latency: 20 });
+  mock.on({ userMessage: 'Roll', hasToolResult: true }, answer, { latency: 100 });
 });
 
 /** Runs one turn and reads its events as they are streamed. */
