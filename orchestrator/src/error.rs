@@ -209,6 +209,15 @@ pub enum Error {
         /// The limit, in MiB.
         total_mib: usize,
     },
+    /// Only the administrator can do this.
+    #[error("this token may not {what}: only the administrator can")]
+    NotAllowed {
+        /// What.
+        what: &'static str,
+    },
+    /// The caller's token was revoked, or has expired.
+    #[error("this token is no longer valid")]
+    TokenEnded,
     /// The turn ended before it could be saved.
     #[error("conversation {id} could not begin the turn; the server's log says why")]
     NotStarted {
@@ -224,6 +233,8 @@ pub enum Fault {
     Caller,
     /// The caller named something that does not exist.
     Missing,
+    /// The caller may not do this.
+    Forbidden,
     /// Nobody: the request conflicts with the current state.
     Conflict,
     /// Nobody: this is impossible now, but possible later, perhaps in another process.
@@ -233,6 +244,28 @@ pub enum Fault {
 }
 
 impl Error {
+    /// Replaces the conversation's id by the one that its caller knows.
+    pub(crate) fn local(mut self) -> Self {
+        match &mut self {
+            Self::Busy { id }
+            | Self::UnknownConversation { id }
+            | Self::NothingToSummarize { id }
+            | Self::UnknownTurn { id, .. }
+            | Self::QueueFull { id, .. }
+            | Self::NotSaved { id, .. }
+            | Self::Broken { id }
+            | Self::NoModel { id }
+            | Self::Unreadable { id, .. }
+            | Self::Elsewhere { id }
+            | Self::Lacks { id, .. }
+            | Self::NoReply { id, .. }
+            | Self::NoMemory { id, .. }
+            | Self::NotStarted { id } => *id = id.local(),
+            _ => {}
+        }
+        self
+    }
+
     /// Returns who is at fault; transports derive their status codes from it.
     pub fn fault(&self) -> Fault {
         match self {
@@ -249,6 +282,7 @@ impl Error {
             | Self::NoMemory { .. } => Fault::Unavailable,
             Self::Remote { fault, .. } => *fault,
             Self::UnknownConversation { .. } | Self::UnknownTurn { .. } => Fault::Missing,
+            Self::NotAllowed { .. } | Self::TokenEnded => Fault::Forbidden,
             Self::UnknownModel { .. }
             | Self::BadMessage { .. }
             | Self::BadTitle { .. }

@@ -110,6 +110,17 @@ impl Frame {
         frame
     }
 
+    /// Returns the frame as the caller of this conversation knows it: under the id without the caller.
+    pub(crate) fn told_to_caller(&self, id: &ConversationId) -> Self {
+        let (full, local) = (tagged(id), tagged(&id.local()));
+        // The last one: what precedes it is the event's content.
+        let at = self.bytes.windows(full.len()).rposition(|bytes| bytes == full.as_bytes());
+        let Some(at) = at else { return self.clone() };
+        let rest = &self.bytes[at + full.len()..];
+        let bytes = [&self.bytes[..at], local.as_bytes(), rest].concat();
+        Self { bytes: bytes.into(), ..self.clone() }
+    }
+
     /// Restores a stored event.
     pub(crate) fn stored(event: &StoredEvent) -> Self {
         let mut frame = Self::envelope(event.start, event.end, event.json.len(), |bytes| {
@@ -310,6 +321,10 @@ impl Frame {
     }
 }
 
+fn tagged(id: &ConversationId) -> String {
+    format!(r#","conversationId":"{id}""#)
+}
+
 /// Finds the text of a delta: the wire puts `type` first, then `delta`.
 fn delta_at(json: &[u8], reasoning: bool) -> Option<Delta> {
     let head = if reasoning { REASONING } else { TEXT };
@@ -367,6 +382,20 @@ mod tests {
                     assert_eq!(frame.event(), serde_json::to_vec(&event).unwrap());
                     assert_eq!(frame.delta, delta_at(&frame.event(), reasoning));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_caller_is_told_its_own_name_of_a_conversation() {
+        let tricky = r#"said ,"conversationId":"c@ann""#;
+        for body in [EventBody::TextDelta { delta: tricky.to_owned() }, EventBody::TurnSealed] {
+            for turn_id in [None, Some("t".into())] {
+                let [full, local] = ["c@ann", "c"]
+                    .map(|id| Frame::new(Cursor(7), &id.into(), turn_id.as_ref(), body.clone()));
+                let told = full.told_to_caller(&"c@ann".into());
+                assert_eq!((told.chat_delta(), told.delta), (local.chat_delta(), local.delta));
+                assert_eq!(told.ends_turn(), local.ends_turn());
             }
         }
     }

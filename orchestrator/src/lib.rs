@@ -9,6 +9,7 @@
 
 mod attempt;
 mod builder;
+mod caller;
 mod catalog;
 mod clock;
 mod cluster;
@@ -52,8 +53,10 @@ mod tool;
 mod toolbox;
 mod turn_log;
 mod upstream;
+mod view;
 
 pub use builder::Builder;
+pub use caller::{Caller, Scope};
 pub use catalog::Catalog;
 pub use clock::{Clock, SystemClock};
 pub use cluster::{
@@ -80,6 +83,7 @@ pub use status::StatusChange;
 pub use subscription::Subscription;
 pub use tool::{Invocation, Output, Policy, SourceState, Tool, ToolSource};
 pub use upstream::{Dialect, Outgoing, Passed, RelayProvider, Upstream};
+pub use view::View;
 
 pub use everturn_kernel as kernel;
 pub use everturn_kernel::{Cycling, Handover, Interactive, Moment, Wait};

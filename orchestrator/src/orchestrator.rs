@@ -24,8 +24,8 @@ mod waker;
 use std::sync::Arc;
 
 use everturn_wire::{
-    ApprovalMode, CallerTool, ConversationId, Image, Message, Parameters, RequiredReport, RetrySettings,
-    TraceContext, TurnId,
+    ApprovalMode, CallerName, CallerTool, ConversationId, Image, Message, Parameters, RequiredReport,
+    RetrySettings, TraceContext, TurnId,
 };
 use tokio::sync::broadcast;
 
@@ -94,6 +94,8 @@ pub struct StartTurn {
     pub final_report: Option<RequiredReport>,
     /// The trace that the request belongs to. It is kept with the turn and sent on to providers.
     pub trace: Option<TraceContext>,
+    /// Whose idempotency key it is, and whose conversation, if none is named. `None` = the administrator's.
+    pub(crate) caller: Option<CallerName>,
 }
 
 impl StartTurn {

@@ -17,7 +17,7 @@ mod within;
 
 use std::{ops::Range, time::Duration};
 
-use everturn_wire::{Failure, OnQuota};
+use everturn_wire::{CallerName, Failure, OnQuota};
 
 use crate::upstream::{Dialect, Outgoing};
 pub(crate) use calls::Calls;
@@ -27,6 +27,8 @@ pub use tape::{Listener, Said};
 /// A call to pass through.
 #[derive(Clone)]
 pub struct RelayCall {
+    /// Whose call it is; `None` = the administrator's.
+    pub caller: Option<CallerName>,
     /// What a provider must speak to be asked, in order of preference. Empty = anything.
     pub dialects: Vec<Dialect>,
     /// The provider, if the caller names one.

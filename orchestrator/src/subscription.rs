@@ -2,6 +2,9 @@
 
 use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
+use everturn_wire::ConversationId;
+use tokio_util::sync::CancellationToken;
+
 use crate::{
     Version,
     clock::Clock,
@@ -39,7 +42,16 @@ pub struct Subscription {
     lost: bool,
     /// The version of the conversation when a cursor beyond its end was last compared with the journal.
     compared: Option<Version>,
+    reader: Option<Box<Reader>>,
     _present: GaugeGuard,
+}
+
+/// Whose subscription it is.
+struct Reader {
+    /// Whether the reader may still read.
+    ended: CancellationToken,
+    /// The conversation, if the reader knows it by the id without its name.
+    renamed: Option<ConversationId>,
 }
 
 /// What a subscription reads events from.
@@ -70,8 +82,14 @@ impl Subscription {
             has_shown: true,
             lost: false,
             compared: None,
+            reader: None,
             _present: present,
         }
+    }
+
+    /// Ends it when this is cancelled. `renamed`: the conversation, if its caller reads it.
+    pub(crate) fn until(self, ended: CancellationToken, renamed: Option<ConversationId>) -> Self {
+        Self { reader: Some(Box::new(Reader { ended, renamed })), ..self }
     }
 
     /// Moves to another cursor. A cursor beyond the end counts as the end.
@@ -92,7 +110,23 @@ impl Subscription {
     /// When the journal fails while catching up. [`Error::NotSaved`], once, if the journal failed during the turn:
     /// delivered events remain valid and the turn is not over; the next call continues when the turn does.
     /// [`Error::ShuttingDown`] after the last event, once the orchestrator has shut down.
+    /// [`Error::TokenEnded`] if the reader may no longer read.
     pub async fn next(&mut self) -> Result<Frame, Error> {
+        let Some(ended) = self.reader.as_ref().map(|reader| reader.ended.clone()) else {
+            return self.next_event().await;
+        };
+        let next = tokio::select! {
+            biased;
+            () = ended.cancelled() => return Err(Error::TokenEnded),
+            next = self.next_event() => next,
+        };
+        match self.reader.as_ref().and_then(|reader| reader.renamed.as_ref()) {
+            Some(id) => next.map(|frame| frame.told_to_caller(id)).map_err(Error::local),
+            None => next,
+        }
+    }
+
+    async fn next_event(&mut self) -> Result<Frame, Error> {
         if self.lost {
             self.follow().await?;
         }

@@ -41,6 +41,7 @@ fn call(round: usize) -> RelayCall {
     let session = Some("s".to_owned());
     let dialects = vec![Dialect::Messages];
     RelayCall {
+        caller: None,
         dialects,
         provider: None,
         model: None,

@@ -4,7 +4,7 @@ mod copilot_kit;
 
 use axum::{
     Json, Router,
-    extract::{RawPathParams, Request, State},
+    extract::{RawPathParams, Request},
     http::{HeaderValue, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
     routing::post,
@@ -19,7 +19,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     answer::Answer,
-    api::Api,
+    api::{Api, Doors},
     body::Unread,
     call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
     chat_client::{Answered, Plain, answer_approval, end_turn, find_message, model},
@@ -40,7 +40,7 @@ pub(crate) fn is_path(path: &str) -> bool {
         .any(|base| path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-pub(crate) fn routes() -> Router<Api> {
+pub(crate) fn routes() -> Router<Doors> {
     Router::new()
         .route("/ag-ui", post(run))
         .route("/ag-ui/{threadId}/stop", post(stop))
@@ -48,7 +48,7 @@ pub(crate) fn routes() -> Router<Api> {
 }
 
 /// `POST /ag-ui`: takes a message, one to answer again, or answers to requests for approval.
-async fn run(State(api): State<Api>, request: Request) -> Result<Response, Plain> {
+async fn run(api: Api, request: Request) -> Result<Response, Plain> {
     let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
     let asked = RunRequest::read(&body.bytes).map_err(Refusal::bad)?;
@@ -91,7 +91,7 @@ async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response,
 }
 
 /// `POST /ag-ui/{threadId}/stop`: ends the running turn. Closing the connection does not.
-async fn stop(State(api): State<Api>, path: RawPathParams) -> Result<Json<Stopped>, Plain> {
+async fn stop(api: Api, path: RawPathParams) -> Result<Json<Stopped>, Plain> {
     let conversation_id = conversation_of(parameter(&path, "threadId"));
     let aborted_turn = end_turn(&api.orchestrator, &conversation_id).await?;
     Ok(Json(Stopped { conversation_id, aborted_turn }))

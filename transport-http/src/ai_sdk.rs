@@ -6,7 +6,7 @@ mod socket;
 use axum::{
     Json, Router,
     body::Body,
-    extract::{RawPathParams, Request, State},
+    extract::{RawPathParams, Request},
     http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
     routing::{any, get, post},
@@ -19,7 +19,7 @@ use everturn_transport_ws::Sockets;
 use everturn_wire::{ConversationId, Stopped};
 
 use crate::{
-    api::Api,
+    api::{Api, Doors},
     body::Unread,
     call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
     chat_client::{Plain, end_turn},
@@ -37,7 +37,7 @@ pub(crate) fn is_path(path: &str) -> bool {
     path.strip_prefix("/api/chat").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-pub(crate) fn routes() -> Router<Api> {
+pub(crate) fn routes() -> Router<Doors> {
     Router::new()
         .route("/api/chat", post(chat))
         .route("/api/chat/{id}/stream", get(resume))
@@ -45,15 +45,15 @@ pub(crate) fn routes() -> Router<Api> {
 }
 
 /// `GET /api/chat/ws`: all of these over one WebSocket.
-pub(crate) fn socket_route(sockets: Sockets) -> Router<Api> {
-    let upgrade = async move |State(api): State<Api>, request: Request| {
-        sockets.upgrade_to(request, ChatSocket::new(api)).await
+pub(crate) fn socket_route(sockets: Sockets) -> Router<Doors> {
+    let upgrade = async move |api: Api, request: Request| {
+        sockets.upgrade_to(request, api.orchestrator.clone(), ChatSocket::new(api)).await
     };
     Router::new().route("/api/chat/ws", any(upgrade))
 }
 
 /// `POST /api/chat`: takes a message, one to answer again, or answers to requests for approval.
-async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) -> Result<Response, Plain> {
+async fn chat(api: Api, parameters: Parameters, request: Request) -> Result<Response, Plain> {
     let version = version(&parameters)?;
     let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
@@ -63,17 +63,13 @@ async fn chat(State(api): State<Api>, parameters: Parameters, request: Request) 
 }
 
 /// `GET /api/chat/{id}/stream`: streams the running turn from its start.
-async fn resume(
-    State(api): State<Api>,
-    parameters: Parameters,
-    path: RawPathParams,
-) -> Result<Response, Plain> {
+async fn resume(api: Api, parameters: Parameters, path: RawPathParams) -> Result<Response, Plain> {
     let version = version(&parameters)?;
     Ok(response(call::running(&api, version, &conversation(&path)).await?))
 }
 
 /// `POST /api/chat/{id}/stop`: ends the running turn. Closing the connection does not.
-async fn stop(State(api): State<Api>, path: RawPathParams) -> Result<Json<Stopped>, Plain> {
+async fn stop(api: Api, path: RawPathParams) -> Result<Json<Stopped>, Plain> {
     let conversation_id = conversation(&path);
     let aborted_turn = end_turn(&api.orchestrator, &conversation_id).await?;
     Ok(Json(Stopped { conversation_id, aborted_turn }))

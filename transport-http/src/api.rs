@@ -1,16 +1,16 @@
 //! The routes.
 
-use std::sync::Arc;
+use std::{convert::Infallible, ops::Deref, sync::Arc};
 
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
-    http::{Method, StatusCode, Uri},
-    middleware::map_response,
+    extract::{DefaultBodyLimit, FromRequestParts, Request},
+    http::{Method, StatusCode, Uri, request::Parts},
+    middleware::{Next, from_fn, map_response},
     response::Response,
     routing::{delete, get, post},
 };
-use everturn_orchestrator::Orchestrator;
+use everturn_orchestrator::{Caller, Orchestrator, Scope, View};
 use everturn_transport_ws::Sockets;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -22,10 +22,23 @@ use crate::{
     response_headers,
 };
 
-/// The state shared by all calls.
+/// The state of all routes. What it serves is only reached through the view of a request's caller ([`Api`]).
+#[derive(Clone)]
+pub(crate) struct Doors {
+    orchestrator: Orchestrator,
+    pub(crate) room: Room,
+}
+
+/// What a request can reach: what its caller sees.
 #[derive(Clone)]
 pub(crate) struct Api {
-    pub(crate) orchestrator: Orchestrator,
+    pub(crate) orchestrator: View,
+    room: Room,
+}
+
+/// What all requests share.
+#[derive(Clone)]
+pub(crate) struct Room {
     pub(crate) limits: CallLimits,
     pub(crate) metrics: Metrics,
     streams: Arc<Semaphore>,
@@ -49,9 +62,28 @@ pub fn router_with_sockets(
     serve(orchestrator, limits, metrics, ai_sdk::socket_route(sockets))
 }
 
-fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more: Router<Api>) -> Router {
+fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more: Router<Doors>) -> Router {
     let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
     let bodies = Arc::new(Semaphore::new(limits.bodies.min(Semaphore::MAX_PERMITS)));
+    let room = Room { limits, metrics, streams, bodies };
+    let chat = chat_routes().merge(ai_sdk::routes()).merge(ag_ui::routes()).merge(more);
+    let shared = shared_routes().merge(openai::routes());
+    // What is not said to be for others is the administrator's.
+    administration()
+        .route_layer(from_fn(is_administrator))
+        .merge(chat.route_layer(from_fn(may_chat)))
+        .merge(pass::routes().route_layer(from_fn(may_call)))
+        .merge(shared.route_layer(from_fn(may_something)))
+        .merge(open_routes())
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(limits.body))
+        .layer(map_response(response_headers::complete))
+        .with_state(Doors { orchestrator, room })
+}
+
+/// Conversations.
+fn chat_routes() -> Router<Doors> {
     Router::new()
         .route("/chat", post(chat::send))
         .route("/conversations", get(query::conversations))
@@ -71,38 +103,85 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
                 .get(retry_settings::read_of_conversation)
                 .patch(retry_settings::change_of_conversation),
         )
-        .route("/retry", get(retry_settings::read).patch(retry_settings::change))
         .route("/conversations/{id}/retry/abort", post(control::abort_retry))
         .route("/conversations/{id}/retry/now", post(control::retry_now))
         .route("/conversations/{id}/approvals", get(control::approvals).post(control::answer_approval))
         .route("/conversations/{id}/approvals/tools/{tool}", delete(control::revoke_tool))
         .route("/conversations/{id}/queue", post(control::enqueue))
         .route("/conversations/{id}/queue/{messageId}", delete(control::cancel_queued))
+        .route("/tools", get(query::tools))
+}
+
+/// What every caller may use. The global retry settings are changed by the administrator alone: its view says so.
+fn shared_routes() -> Router<Doors> {
+    Router::new()
         .route("/calls", get(passed::list))
         .route("/calls/{id}/retry-now", post(passed::retry_now))
         .route("/calls/{id}/give-up", post(passed::give_up))
         .route("/models", get(query::models))
         .route("/targets", get(query::targets))
-        .route("/cluster", get(query::cluster))
-        .route("/tools", get(query::tools))
-        .route("/health", get(query::health))
+        .route("/retry", get(retry_settings::read).patch(retry_settings::change))
         .route("/openapi.json", get(document::openapi))
         .route("/asyncapi.json", get(document::asyncapi))
         .route("/schema.json", get(document::schema))
-        .route("/metrics", get(document::metrics))
-        .merge(openai::routes())
-        .merge(pass::routes())
-        .merge(ai_sdk::routes())
-        .merge(ag_ui::routes())
-        .merge(more)
-        .fallback(unknown)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(limits.body))
-        .layer(map_response(response_headers::complete))
-        .with_state(Api { orchestrator, limits, metrics, streams, bodies })
 }
 
-impl Api {
+fn administration() -> Router<Doors> {
+    Router::new().route("/cluster", get(query::cluster)).route("/metrics", get(document::metrics))
+}
+
+fn open_routes() -> Router<Doors> {
+    Router::new().route("/health", get(query::health))
+}
+
+/// Returns who a request is by: the administrator, if nobody checked it.
+fn caller(request: &Request) -> Caller {
+    request.extensions().get().cloned().unwrap_or_else(Caller::administrator)
+}
+
+async fn may_chat(request: Request, next: Next) -> Response {
+    only(caller(&request).may(Scope::Chat), "is not for conversations", request, next).await
+}
+
+async fn may_call(request: Request, next: Next) -> Response {
+    only(caller(&request).may(Scope::Calls), "is not for calls to models", request, next).await
+}
+
+async fn may_something(request: Request, next: Next) -> Response {
+    let caller = caller(&request);
+    let may = caller.may(Scope::Chat) || caller.may(Scope::Calls);
+    only(may, "is not for this", request, next).await
+}
+
+async fn is_administrator(request: Request, next: Next) -> Response {
+    only(caller(&request).is_administrator(), "is not the administrator's", request, next).await
+}
+
+async fn only(may: bool, why: &str, request: Request, next: Next) -> Response {
+    match may {
+        true => next.run(request).await,
+        false => Refusal::new(StatusCode::FORBIDDEN, format!("this token {why}")).at(request.uri().path()),
+    }
+}
+
+impl FromRequestParts<Doors> for Api {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, doors: &Doors) -> Result<Self, Infallible> {
+        let caller = parts.extensions.get().cloned().unwrap_or_else(Caller::administrator);
+        Ok(Self { orchestrator: doors.orchestrator.seen_by(&caller), room: doors.room.clone() })
+    }
+}
+
+impl Deref for Api {
+    type Target = Room;
+
+    fn deref(&self) -> &Room {
+        &self.room
+    }
+}
+
+impl Room {
     /// Reserves one of the allowed streams; held as long as the stream.
     pub(crate) fn stream_place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.streams.clone().try_acquire_owned().map_err(|_| {

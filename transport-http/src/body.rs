@@ -14,7 +14,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{api::Api, refusal::Refusal};
+use crate::{
+    api::{Doors, Room},
+    refusal::Refusal,
+};
 
 /// Bytes of each body that do not count against the shared limit, so that small requests are not refused because others
 /// are large.
@@ -28,9 +31,9 @@ pub(crate) struct Unread {
 
 impl Unread {
     /// Takes the body of a request.
-    pub(crate) async fn of(request: Request, api: &Api) -> Result<Self, Refusal> {
+    pub(crate) async fn of(request: Request, shared: &Room) -> Result<Self, Refusal> {
         let (head, body) = request.into_parts();
-        let (bytes, room) = whole(body, api).await?;
+        let (bytes, room) = whole(body, shared).await?;
         Self::read(&head.headers, bytes, room)
     }
 
@@ -53,19 +56,19 @@ impl Unread {
 /// A JSON body. Errors have this API's native format.
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<Api> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<Doors> for Json<T> {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, doors: &Doors) -> Result<Self, Refusal> {
         let (head, body) = request.into_parts();
         // The reservation ends when the body has been read.
-        let (bytes, _room) = whole(body, api).await?;
-        Self::read(head, bytes, api).await
+        let (bytes, _room) = whole(body, &doors.room).await?;
+        Self::read(head, bytes, doors).await
     }
 }
 
 impl<T: DeserializeOwned> Json<T> {
-    async fn read(head: Parts, bytes: Bytes, api: &Api) -> Result<Self, Refusal> {
+    async fn read(head: Parts, bytes: Bytes, doors: &Doors) -> Result<Self, Refusal> {
         // Serde's error would quote the whole string with escapes, which takes many times its size.
         if bytes.trim_ascii_start().starts_with(b"\"") {
             return Err(Refusal::new(
@@ -74,7 +77,7 @@ impl<T: DeserializeOwned> Json<T> {
             ));
         }
         let request = Request::from_parts(head, Body::from(bytes));
-        let axum::Json(body) = axum::Json::from_request(request, api).await?;
+        let axum::Json(body) = axum::Json::from_request(request, doors).await?;
         Ok(Self(body))
     }
 }
@@ -103,18 +106,18 @@ impl<T> Named<T> {
     }
 }
 
-impl<T: DeserializeOwned> FromRequest<Api> for Named<T> {
+impl<T: DeserializeOwned> FromRequest<Doors> for Named<T> {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, doors: &Doors) -> Result<Self, Refusal> {
         let (head, body) = request.into_parts();
-        let (bytes, _room) = whole(body, api).await?;
+        let (bytes, _room) = whole(body, &doors.room).await?;
         // Serde would read a list, as the fields in order.
         if bytes.trim_ascii_start().starts_with(b"[") {
             let why = "the request body must be a JSON object, and it is a list";
             return Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, why));
         }
-        let Json(value) = Json::read(head, bytes.clone(), api).await?;
+        let Json(value) = Json::read(head, bytes.clone(), doors).await?;
         Ok(Self { value, fields: fields(&bytes) })
     }
 }
@@ -146,22 +149,25 @@ fn fields(json: &[u8]) -> Vec<String> {
 /// An optional JSON body.
 pub(crate) struct MaybeJson<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Default> FromRequest<Api> for MaybeJson<T> {
+impl<T: DeserializeOwned + Default> FromRequest<Doors> for MaybeJson<T> {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, api: &Api) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, doors: &Doors) -> Result<Self, Refusal> {
         let (head, body) = request.into_parts();
-        let (bytes, _room) = whole(body, api).await?;
+        let (bytes, _room) = whole(body, &doors.room).await?;
         if bytes.trim_ascii().is_empty() {
             return Ok(Self(T::default()));
         }
-        Json::read(head, bytes, api).await.map(|Json(body)| Self(body))
+        Json::read(head, bytes, doors).await.map(|Json(body)| Self(body))
     }
 }
 
 /// Reads the whole body, if it arrives in time and there is space for it.
-pub(crate) async fn whole(body: Body, api: &Api) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
-    let limits = &api.limits;
+pub(crate) async fn whole(
+    body: Body,
+    shared: &Room,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+    let limits = &shared.limits;
     let too_long = || {
         Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -185,7 +191,7 @@ pub(crate) async fn whole(body: Body, api: &Api) -> Result<(Bytes, Option<OwnedS
             return Err(too_long());
         }
         let had = bytes.len().max(OWN_ROOM);
-        let more = api.body_room((bytes.len() + piece.len()).saturating_sub(had))?;
+        let more = shared.body_room((bytes.len() + piece.len()).saturating_sub(had))?;
         match &mut room {
             Some(room) => room.merge(more),
             None => room = Some(more),

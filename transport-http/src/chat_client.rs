@@ -3,7 +3,7 @@
 mod plain;
 
 use everturn_dialect::{ai_sdk::Place, call_key, openai::resolve};
-use everturn_orchestrator::{Error, Orchestrator};
+use everturn_orchestrator::{Error, View};
 use everturn_wire::{ApprovalAnswer, ApprovalRequest, ConversationId, Verdict};
 
 use crate::refusal::Refusal;
@@ -21,7 +21,7 @@ pub(crate) struct Answered<'a> {
 
 /// Answers one of these open requests. Returns whether the answer counted; `None` if there is no such request.
 pub(crate) async fn answer_approval(
-    orchestrator: &Orchestrator,
+    orchestrator: &View,
     id: &ConversationId,
     pending: &[ApprovalRequest],
     answered: Answered<'_>,
@@ -43,7 +43,7 @@ pub(crate) async fn answer_approval(
 
 /// Returns the `seq` of the message at this position. A conversation that does not exist yet has none.
 pub(crate) async fn find_message(
-    orchestrator: &Orchestrator,
+    orchestrator: &View,
     id: &ConversationId,
     place: &Place,
 ) -> Result<Option<u64>, Error> {
@@ -55,7 +55,7 @@ pub(crate) async fn find_message(
 }
 
 /// Ends the running turn, if there is one. A conversation that does not exist yet has none.
-pub(crate) async fn end_turn(orchestrator: &Orchestrator, id: &ConversationId) -> Result<bool, Error> {
+pub(crate) async fn end_turn(orchestrator: &View, id: &ConversationId) -> Result<bool, Error> {
     match orchestrator.stop(id).await {
         Err(Error::UnknownConversation { .. }) => Ok(false),
         stopped => stopped,
@@ -63,7 +63,7 @@ pub(crate) async fn end_turn(orchestrator: &Orchestrator, id: &ConversationId) -
 }
 
 /// Returns the id of the requested model.
-pub(crate) fn model(orchestrator: &Orchestrator, asked: Option<String>) -> Result<Option<String>, Refusal> {
+pub(crate) fn model(orchestrator: &View, asked: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(asked) = asked else { return Ok(None) };
     let models = orchestrator.models();
     match resolve(&asked, &models) {

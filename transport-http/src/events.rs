@@ -1,7 +1,7 @@
 //! The events of a subscription, for dialects.
 
 use everturn_dialect::Event;
-use everturn_orchestrator::{Error, Frame, Orchestrator, SubscribeFrom, Subscription};
+use everturn_orchestrator::{Error, Frame, SubscribeFrom, Subscription, View};
 use everturn_wire::{AgentEvent, ConversationId, TurnId};
 use futures_util::{
     FutureExt as _, StreamExt as _,
@@ -26,7 +26,7 @@ impl Events {
 
     /// Subscribes to the running turn from its start; `None` if none is running.
     pub(crate) async fn of_running(
-        orchestrator: &Orchestrator,
+        orchestrator: &View,
         id: &ConversationId,
     ) -> Result<Option<(TurnId, Self)>, Error> {
         let mut events = Self::of(orchestrator.subscribe(id, SubscribeFrom::RunningTurn, true).await?);

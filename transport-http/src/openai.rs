@@ -10,16 +10,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::{
     Json, Router,
-    extract::{Path, Request, State},
+    extract::{Path, Request},
     http::{HeaderMap, HeaderName, HeaderValue},
     response::{IntoResponse as _, Response},
     routing::{get, post},
 };
 use everturn_dialect::openai::{ChatRequest, Chunks, Completion, Head, Refusal, list, one, resolve};
-use everturn_orchestrator::{Orchestrator, Started};
+use everturn_orchestrator::{Started, View};
 
 use crate::{
-    api::Api,
+    api::{Api, Doors},
     body::{self, Unread},
     call::chat::{CONVERSATION_ID, Sent, start},
     pass,
@@ -39,7 +39,7 @@ pub(crate) fn is_path(path: &str) -> bool {
     path == "/v1" || path.starts_with("/v1/")
 }
 
-pub(crate) fn routes() -> Router<Api> {
+pub(crate) fn routes() -> Router<Doors> {
     Router::new()
         .route("/v1/chat/completions", post(chat))
         .route("/v1/models", get(models))
@@ -47,12 +47,12 @@ pub(crate) fn routes() -> Router<Api> {
 }
 
 /// `GET /v1/models`
-async fn models(State(api): State<Api>) -> Response {
+async fn models(api: Api) -> Response {
     Json(list(&api.orchestrator.models())).into_response()
 }
 
 /// `GET /v1/models/{id}`
-async fn model(State(api): State<Api>, Path(id): Path<String>) -> Response {
+async fn model(api: Api, Path(id): Path<String>) -> Response {
     match resolve(&id, &api.orchestrator.models()) {
         Some(model) => Json(one(model)).into_response(),
         None => error::response(&Refusal::unknown_model(&id, &api.orchestrator.models())),
@@ -60,7 +60,7 @@ async fn model(State(api): State<Api>, Path(id): Path<String>) -> Response {
 }
 
 /// `POST /v1/chat/completions`
-async fn chat(State(api): State<Api>, request: Request) -> Response {
+async fn chat(api: Api, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let (bytes, room) = match body::whole(body, &api).await {
         Ok(whole) => whole,
@@ -113,7 +113,7 @@ async fn completions(api: &Api, headers: &HeaderMap, body: Unread) -> Result<Res
 }
 
 /// Replaces the model by its id, and returns the client's name for it.
-fn take_model(orchestrator: &Orchestrator, asked: &mut ChatRequest) -> Result<String, Refusal> {
+fn take_model(orchestrator: &View, asked: &mut ChatRequest) -> Result<String, Refusal> {
     let models = orchestrator.models();
     let Some(named) = asked.send.model.take() else {
         return Ok(models.into_iter().next().unwrap_or_default());

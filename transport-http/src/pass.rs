@@ -12,7 +12,7 @@ mod read;
 
 use axum::{
     Router,
-    extract::{Path, Request, State},
+    extract::{Path, Request},
     http::{HeaderName, request::Parts},
     response::Response,
     routing::{any, post},
@@ -21,7 +21,7 @@ use bytes::Bytes;
 use everturn_orchestrator::Dialect;
 
 use crate::{
-    api::Api,
+    api::{Api, Doors},
     body,
     call::chat::{CONVERSATION_ID, IDEMPOTENCY_KEY},
 };
@@ -35,7 +35,7 @@ use read::Known;
 /// Headers that ask for a conversation, or for an answer that is kept however often it is asked for.
 const OURS: [HeaderName; 2] = [CONVERSATION_ID, IDEMPOTENCY_KEY];
 
-pub(crate) fn routes() -> Router<Api> {
+pub(crate) fn routes() -> Router<Doors> {
     Router::new()
         .route("/v1/messages", post(messages))
         .route("/v1/messages/{*rest}", any(messages))
@@ -56,28 +56,24 @@ pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {
     }
 }
 
-async fn messages(State(api): State<Api>, request: Request) -> Response {
+async fn messages(api: Api, request: Request) -> Response {
     pass(&api, Door::MESSAGES, request).await
 }
 
-async fn responses(State(api): State<Api>, request: Request) -> Response {
+async fn responses(api: Api, request: Request) -> Response {
     pass(&api, Door::RESPONSES, request).await
 }
 
-async fn openai(State(api): State<Api>, request: Request) -> Response {
+async fn openai(api: Api, request: Request) -> Response {
     pass(&api, Door::OPENAI, request).await
 }
 
-async fn gemini(State(api): State<Api>, request: Request) -> Response {
+async fn gemini(api: Api, request: Request) -> Response {
     pass(&api, Door::GEMINI, request).await
 }
 
 /// Any path of one provider.
-async fn of_provider(
-    State(api): State<Api>,
-    Path((provider, _)): Path<(String, String)>,
-    request: Request,
-) -> Response {
+async fn of_provider(api: Api, Path((provider, _)): Path<(String, String)>, request: Request) -> Response {
     let door = Door::of_provider(provider, request.uri().path());
     pass(&api, door, request).await
 }

@@ -41,7 +41,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Conversation {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        let id = ConversationId::parse(&parameter(parts, state, "id").await?).map_err(Error::from)?;
+        let id = ConversationId::parse_any(&parameter(parts, state, "id").await?).map_err(Error::from)?;
         Ok(Self(id))
     }
 }

@@ -38,6 +38,7 @@ impl From<Error> for Refusal {
         let status = match error.fault() {
             Fault::Caller => StatusCode::BAD_REQUEST,
             Fault::Missing => StatusCode::NOT_FOUND,
+            Fault::Forbidden => StatusCode::FORBIDDEN,
             Fault::Conflict => StatusCode::CONFLICT,
             Fault::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Fault::Server => StatusCode::INTERNAL_SERVER_ERROR,

@@ -1,6 +1,6 @@
 //! Executes a command.
 
-use everturn_orchestrator::{Cursor, Error, Orchestrator, RetryTurn, StartTurn, Started, Subscription};
+use everturn_orchestrator::{Cursor, Error, RetryTurn, StartTurn, Started, Subscription, View};
 use everturn_wire::{ApprovalAnswer, Command, ConversationId};
 
 use crate::protocol::Urgency;
@@ -28,7 +28,7 @@ pub(crate) enum Outcome {
 }
 
 /// Executes a command.
-pub(crate) async fn carry_out(orchestrator: &Orchestrator, command: Command) -> Result<Outcome, Error> {
+pub(crate) async fn carry_out(orchestrator: &View, command: Command) -> Result<Outcome, Error> {
     match command {
         Command::ChatSend {
             conversation_id,
@@ -116,11 +116,7 @@ fn told(somebody: bool) -> Result<Outcome, Error> {
     Ok(if somebody { Outcome::Done } else { Outcome::Nobody })
 }
 
-async fn follow(
-    orchestrator: &Orchestrator,
-    started: Started,
-    extensions: Option<bool>,
-) -> Result<Outcome, Error> {
+async fn follow(orchestrator: &View, started: Started, extensions: Option<bool>) -> Result<Outcome, Error> {
     let Started { conversation_id: id, from, .. } = started;
     let subscription = orchestrator.subscribe(&id, Some(from), extensions.unwrap_or(false)).await?;
     Ok(Outcome::Follow { id, subscription, extensions })

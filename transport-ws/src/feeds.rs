@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::ws::Message;
-use everturn_orchestrator::Orchestrator;
+use everturn_orchestrator::View;
 use everturn_wire::RetrySettingsState;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
@@ -12,6 +12,7 @@ use crate::{message, status::StatusFeed, watch::Watches};
 /// The sources of messages other than events.
 pub(crate) struct Feeds {
     statuses: StatusFeed,
+    orchestrator: View,
     /// A slow peer misses some changes of settings, which it can read over HTTP.
     settings: Receiver<Arc<RetrySettingsState>>,
 }
@@ -20,20 +21,20 @@ pub(crate) struct Feeds {
 pub(crate) enum Fed {
     Always(Message),
     /// For peers that asked for extensions.
-    Settings(Arc<RetrySettingsState>),
+    Settings(RetrySettingsState),
 }
 
 impl Feeds {
-    pub(crate) fn new(orchestrator: Orchestrator) -> Self {
+    pub(crate) fn new(orchestrator: View) -> Self {
         let settings = orchestrator.retry_settings_changes();
-        Self { statuses: StatusFeed::new(orchestrator), settings }
+        Self { statuses: StatusFeed::new(orchestrator.clone()), orchestrator, settings }
     }
 
     /// Returns the next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Fed {
         tokio::select! {
             change = self.statuses.next() => Fed::Always(message::status_changed(change)),
-            state = changed(&mut self.settings) => Fed::Settings(state),
+            state = changed(&self.orchestrator, &mut self.settings) => Fed::Settings(state),
         }
     }
 }
@@ -45,16 +46,23 @@ impl Fed {
             Self::Always(message) => Some(message),
             Self::Settings(state) => {
                 let is_wanted = watches.has_extensions(state.conversation_id.as_ref());
-                is_wanted.then(|| message::retry_settings_changed((*state).clone()))
+                is_wanted.then(|| message::retry_settings_changed(state))
             }
         }
     }
 }
 
-async fn changed(settings: &mut Receiver<Arc<RetrySettingsState>>) -> Arc<RetrySettingsState> {
+async fn changed(
+    orchestrator: &View,
+    settings: &mut Receiver<Arc<RetrySettingsState>>,
+) -> RetrySettingsState {
     loop {
         match settings.recv().await {
-            Ok(state) => return state,
+            Ok(state) => {
+                if let Some(state) = orchestrator.shown_settings(&state) {
+                    return state;
+                }
+            }
             Err(RecvError::Lagged(_)) => {}
             // The orchestrator holds the sender, and we hold the orchestrator.
             Err(RecvError::Closed) => std::future::pending().await,

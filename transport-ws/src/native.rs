@@ -1,7 +1,7 @@
 //! The native protocol: commands in, events out.
 
 use axum::extract::ws::Message;
-use everturn_orchestrator::{Error, Frame, Orchestrator};
+use everturn_orchestrator::{Error, Frame, View};
 use everturn_wire::{Command, CommandError, ConversationId};
 
 use crate::{
@@ -18,7 +18,7 @@ const MAX_MESSAGE_ID: usize = 128;
 /// The native protocol: commands in, events out.
 #[derive(Clone)]
 pub(crate) struct Native {
-    orchestrator: Orchestrator,
+    orchestrator: View,
 }
 
 /// What a refusal names.
@@ -35,7 +35,7 @@ pub(crate) struct Told {
 }
 
 impl Native {
-    pub(crate) fn new(orchestrator: Orchestrator) -> Self {
+    pub(crate) fn new(orchestrator: View) -> Self {
         Self { orchestrator }
     }
 }
@@ -57,7 +57,7 @@ impl Protocol for Native {
             Ok(command) => command,
             Err(error) => return not_understood(&error),
         };
-        let named = command::conversation(&command).map(|id| ConversationId::parse(id.as_str()));
+        let named = command::conversation(&command).map(|id| ConversationId::parse_any(id.as_str()));
         let id = match named.transpose() {
             Ok(id) => id,
             Err(invalid) => return Read::Refused(message::refusal(None, &invalid.to_string())),
@@ -153,7 +153,7 @@ fn told(id: ConversationId, event: Result<Frame, Error>) -> Message {
 fn not_understood(error: &CommandError) -> Read<Command, About> {
     match error {
         CommandError::BadFields { conversation_id, .. } => {
-            let id = conversation_id.as_ref().and_then(|id| ConversationId::parse(id.as_str()).ok());
+            let id = conversation_id.as_ref().and_then(|id| ConversationId::parse_any(id.as_str()).ok());
             Read::Refused(message::refusal(id, &error.to_string()))
         }
         CommandError::NotJson(_) | CommandError::NoType | CommandError::UnknownType { .. } => {

@@ -1,7 +1,7 @@
 //! One socket: a loop that reads commands and sends events.
 
 use axum::extract::ws::{Message, WebSocket};
-use everturn_orchestrator::Orchestrator;
+use everturn_orchestrator::View;
 use futures_util::{StreamExt as _, future::join, stream::SplitStream};
 use tokio::time::{Duration, Instant, sleep_until, timeout};
 use tungstenite::{Error, error::ProtocolError, protocol::frame::coding::CloseCode};
@@ -23,7 +23,7 @@ pub(crate) struct Socket<P: Protocol> {
     source: SplitStream<WebSocket>,
     outbox: Outbox,
     news: P::News,
-    orchestrator: Orchestrator,
+    orchestrator: View,
     under_way: UnderWay<P>,
     limits: SocketLimits,
     /// When the peer was last heard.
@@ -65,12 +65,7 @@ enum End {
 }
 
 impl<P: Protocol> Socket<P> {
-    pub(crate) fn new(
-        socket: WebSocket,
-        orchestrator: Orchestrator,
-        protocol: P,
-        limits: SocketLimits,
-    ) -> Self {
+    pub(crate) fn new(socket: WebSocket, orchestrator: View, protocol: P, limits: SocketLimits) -> Self {
         let (sink, source) = socket.split();
         Self {
             source,

@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::any,
 };
-use everturn_orchestrator::Orchestrator;
+use everturn_orchestrator::{Caller, Orchestrator, Scope, View};
 use everturn_wire::ErrorBody;
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -86,14 +86,20 @@ impl Sockets {
         headers.get(UPGRADE).is_some_and(|upgrade| upgrade.as_bytes().eq_ignore_ascii_case(b"websocket"))
     }
 
-    /// Upgrades the request to a socket, or returns why that is not possible.
+    /// Upgrades the request to a socket, or returns why that is not possible. The socket sees what the request's [`Caller`]
+    /// does; without one, it is the administrator's.
     pub async fn upgrade(&self, request: Request) -> Response {
-        self.upgrade_to(request, Native::new(self.orchestrator.clone())).await
+        let caller = request.extensions().get().cloned().unwrap_or_else(Caller::administrator);
+        if !caller.may(Scope::Chat) {
+            return refuse(StatusCode::FORBIDDEN, "this token is not for conversations".to_owned());
+        }
+        let view = self.orchestrator.seen_by(&caller);
+        self.upgrade_to(request, view.clone(), Native::new(view)).await
     }
 
     /// Upgrades the request to a socket with another protocol, or returns the reason for a rejection. It counts towards the
-    /// same limits.
-    pub async fn upgrade_to<P: Protocol>(&self, request: Request, protocol: P) -> Response {
+    /// same limits. It ends with the view's caller.
+    pub async fn upgrade_to<P: Protocol>(&self, request: Request, view: View, protocol: P) -> Response {
         let upgrade = match WebSocketUpgrade::from_request(request, &()).await {
             Ok(upgrade) => upgrade,
             Err(rejection) => return refuse(rejection.status(), rejection.body_text()),
@@ -105,7 +111,7 @@ impl Sockets {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, why);
         };
         let place = Permit::new(permit);
-        let (orchestrator, limits) = (self.orchestrator.clone(), self.limits);
+        let limits = self.limits;
         upgrade
             .protocols([SUBPROTOCOL])
             .read_buffer_size(READ)
@@ -114,7 +120,7 @@ impl Sockets {
             .max_message_size(limits.command)
             .max_frame_size(limits.command)
             .on_upgrade(async move |socket| {
-                Socket::new(socket, orchestrator, protocol, limits).run().await;
+                Socket::new(socket, view, protocol, limits).run().await;
                 drop(place);
             })
     }

@@ -1,8 +1,8 @@
-//! The status of every conversation, for every socket.
+//! The status of every conversation that a socket's caller sees.
 
 use std::vec;
 
-use everturn_orchestrator::{Orchestrator, Page, StatusChange};
+use everturn_orchestrator::{Page, StatusChange, View};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 /// Number of conversations whose status is sent again to a peer that missed changes, most recently active first.
@@ -10,7 +10,7 @@ const RETOLD: usize = 1024;
 
 /// The status changes for one socket.
 pub(crate) struct StatusFeed {
-    orchestrator: Orchestrator,
+    orchestrator: View,
     changes: Receiver<StatusChange>,
     /// Whether changes were missed. It is not known which.
     lagged: bool,
@@ -18,7 +18,7 @@ pub(crate) struct StatusFeed {
 }
 
 impl StatusFeed {
-    pub(crate) fn new(orchestrator: Orchestrator) -> Self {
+    pub(crate) fn new(orchestrator: View) -> Self {
         let changes = orchestrator.status_changes();
         Self { orchestrator, changes, lagged: false, retold: Vec::new().into_iter() }
     }
@@ -33,7 +33,11 @@ impl StatusFeed {
                 return change;
             }
             match self.changes.recv().await {
-                Ok(change) => return change,
+                Ok(change) => {
+                    if let Some(conversation_id) = self.orchestrator.shown(&change.conversation_id) {
+                        return StatusChange { conversation_id, ..change };
+                    }
+                }
                 Err(RecvError::Lagged(_)) => self.lagged = true,
                 // The orchestrator holds the sender, and we hold the orchestrator.
                 Err(RecvError::Closed) => std::future::pending().await,
@@ -44,7 +48,7 @@ impl StatusFeed {
     async fn retell(&mut self) {
         // Changes from now on are sent after the statuses read next.
         let changes = self.orchestrator.status_changes();
-        match self.orchestrator.conversations(Page { after: None, limit: Some(RETOLD) }).await {
+        match self.orchestrator.conversations(Page { limit: Some(RETOLD), ..Page::default() }).await {
             Ok((newest, _)) => {
                 let now = newest.into_iter().map(|conversation| StatusChange {
                     conversation_id: conversation.id,
@@ -63,7 +67,7 @@ impl StatusFeed {
 mod tests {
     use std::{collections::HashSet, sync::Arc};
 
-    use everturn_orchestrator::{StartTurn, kernel::StreamEvent};
+    use everturn_orchestrator::{Caller, Orchestrator, StartTurn, kernel::StreamEvent};
     use everturn_provider::Scripted;
     use everturn_wire::ConversationStatus;
 
@@ -76,7 +80,7 @@ mod tests {
             .model("test", "model", Arc::new(ends_at_once))
             .schedule(everturn_orchestrator::Exponential { max_retries: 0, ..Default::default() })
             .build();
-        let mut feed = StatusFeed::new(orchestrator.clone());
+        let mut feed = StatusFeed::new(orchestrator.seen_by(&Caller::administrator()));
         let mut changes = orchestrator.status_changes();
         let many = 300;
         for n in 0..many {

@@ -256,6 +256,8 @@ export interface CallInfo {
   listeners: number;
   /** The failure that it waits for, for people; absent if it does not wait. */
   because?: string;
+  /** Whose call it is, for the administrator; absent if it is the administrator's own. */
+  caller?: string;
   /** The failure's category; absent if it does not wait. */
   category?: Category;
   /** When its wait ends, in epoch milliseconds; absent if it does not wait. */
@@ -654,7 +656,7 @@ export type ConversationStatus =
   /** A value from a newer server. */
   | (string & {});
 
-/** A conversation's status changed; sent to every client. */
+/** A conversation's status changed; sent to every client that sees the conversation. */
 export interface ConversationStatusChangedMessage {
   type: "conversation.statusChanged";
   /** The conversation. */

@@ -5,8 +5,13 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::CallerName;
+
 /// Maximum length of a client's id, in bytes.
 const MAX_LEN: usize = 128;
+
+/// Separates a conversation's name from that of its caller.
+const OF: char = '@';
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -97,6 +102,38 @@ impl ConversationId {
         self.0.starts_with(Self::EPHEMERAL)
     }
 
+    /// Returns the caller whose conversation it is; `None` = the administrator's.
+    ///
+    /// It is a part of the id, after an `@` that no client's id contains, so that what is stored, listed or locked by id is
+    /// each caller's own. A caller sees and chooses only the part before it ([`Self::local`]).
+    pub fn caller(&self) -> Option<&str> {
+        self.0.rsplit_once(OF).map(|(_, caller)| caller)
+    }
+
+    /// Returns the id as its caller knows it.
+    pub fn local(&self) -> Self {
+        self.0.rsplit_once(OF).map_or_else(|| self.clone(), |(local, _)| Self::from(local))
+    }
+
+    /// Returns the id of this caller's conversation with this name.
+    #[must_use]
+    pub fn of(&self, caller: &CallerName) -> Self {
+        Self::from(format!("{self}{OF}{caller}"))
+    }
+
+    /// Parses an id chosen by a client, or one of a caller's conversation.
+    ///
+    /// # Errors
+    /// As for [`Self::parse`].
+    pub fn parse_any(text: &str) -> Result<Self, InvalidId> {
+        match text.rsplit_once(OF) {
+            Some((local, caller)) if CallerName::parse(caller).is_ok() => {
+                Self::parse(local).map(|_| Self::from(text))
+            }
+            _ => Self::parse(text),
+        }
+    }
+
     /// Parses an id chosen by a client.
     ///
     /// # Errors
@@ -126,6 +163,21 @@ mod tests {
         assert!(ConversationId::parse("a-B_9.x:1").is_ok());
         for bad in ["", "a b", "a/b", "ä", "a\n", ".", "..", &"x".repeat(129)] {
             assert!(ConversationId::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_caller_is_part_of_the_id() {
+        let (ann, id) = (CallerName::parse("ann").unwrap(), ConversationId::from("ephemeral:x"));
+        let of_ann = id.of(&ann);
+        assert_eq!((of_ann.as_str(), of_ann.caller()), ("ephemeral:x@ann", Some("ann")));
+        assert_eq!((of_ann.local(), id.local(), id.caller()), (id.clone(), id.clone(), None));
+        assert!(of_ann.is_ephemeral() && ConversationId::parse("x@ann").is_err());
+        for good in ["x", "x@ann"] {
+            assert_eq!(ConversationId::parse_any(good).unwrap().as_str(), good);
+        }
+        for bad in ["@ann", "x@", "x@A", "x@a@b", "..@ann", "x y@ann"] {
+            assert!(ConversationId::parse_any(bad).is_err(), "{bad:?}");
         }
     }
 }

@@ -15,6 +15,7 @@ extern crate alloc;
 
 mod approval;
 mod bound;
+mod caller;
 mod chunk;
 mod command;
 pub mod document;
@@ -35,6 +36,7 @@ pub use approval::{
     Answered, ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Approvals, Decider, Decision,
     Revoked,
 };
+pub use caller::{CallerName, InvalidCallerName};
 pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError, Image};
 pub use event::{

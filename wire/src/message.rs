@@ -36,7 +36,7 @@ pub enum ServerMessage {
         /// What is wrong, and what to do.
         message: String,
     },
-    /// A conversation's status changed; sent to every client.
+    /// A conversation's status changed; sent to every client that sees the conversation.
     #[serde(rename = "conversation.statusChanged")]
     StatusChanged {
         /// The conversation.

@@ -58,7 +58,11 @@ impl Orchestrator {
         let (mut deleted, mut last) = (0, (idle_since, ConversationId::from("~")));
         loop {
             let after = Some(ListCursor { last_activity_at: last.0, id: last.1 });
-            let some = self.ports.journal.conversations(Page { after, limit: Some(IDLE) }).await?;
+            let some = self
+                .ports
+                .journal
+                .conversations(Page { after, limit: Some(IDLE), ..Page::default() })
+                .await?;
             let Some((id, head)) = some.last() else { return Ok(deleted) };
             last = (head.last_activity_at, id.clone());
             let is_sealed =

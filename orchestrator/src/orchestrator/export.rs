@@ -16,6 +16,8 @@ const BYTES: usize = 256 << 10;
 pub struct Export {
     journal: Arc<dyn Journal>,
     id: ConversationId,
+    /// The id under which its reader knows it.
+    shown: ConversationId,
     head: Head,
     /// The `seq` of the last chunk that was read.
     at: u64,
@@ -31,14 +33,18 @@ impl Orchestrator {
         let journal = self.ports.journal.clone();
         let stored = journal.load(id).await?;
         let head = stored.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?.head;
-        Ok(Export { journal, id: id.clone(), head, at: 0 })
+        Ok(Export { journal, id: id.clone(), shown: id.clone(), head, at: 0 })
     }
 }
 
 impl Export {
     /// Returns the conversation's id.
     pub fn id(&self) -> &ConversationId {
-        &self.id
+        &self.shown
+    }
+
+    pub(crate) fn shown_as(self, shown: ConversationId) -> Self {
+        Self { shown, ..self }
     }
 
     /// Returns the conversation's head when the export began.

@@ -83,7 +83,8 @@ impl Orchestrator {
         let Some(stored) = self.ports.journal.load(place).await? else { return Ok(None) };
         let is_claim =
             stored.turn.is_none() && stored.head.last_seq == 0 && stored.head.end == Cursor::default();
-        let claimed = stored.head.model.filter(|_| is_claim).and_then(|id| ConversationId::parse(&id).ok());
+        let claimed =
+            stored.head.model.filter(|_| is_claim).and_then(|id| ConversationId::parse_any(&id).ok());
         Ok(claimed.map(|claimed| (claimed, stored.head.created_at, stored.version)))
     }
 }

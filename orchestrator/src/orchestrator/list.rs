@@ -43,7 +43,7 @@ async fn tell_all(ports: &Weak<Ports>, status: &StatusChanges) {
         let (journal, clock) = (ports.journal.clone(), ports.clock.clone());
         // Not kept alive by a journal that does not answer.
         drop(ports);
-        match journal.conversations(Page { after: None, limit: Some(PLACES) }).await {
+        match journal.conversations(Page { limit: Some(PLACES), ..Page::default() }).await {
             Ok(newest) => return newest.iter().for_each(|(id, head)| status.tell(id, head.status)),
             Err(error) => {
                 tracing::warn!(%error, "the changes that other servers made to the list cannot be read now");

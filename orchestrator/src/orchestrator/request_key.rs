@@ -2,7 +2,7 @@
 //!
 //! The turn id is derived from the key and the content of the request, so neither needs to be stored elsewhere.
 
-use everturn_wire::{ConversationId, TurnId};
+use everturn_wire::{CallerName, ConversationId, TurnId};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -17,6 +17,7 @@ const MAX_KEY: usize = 255;
 pub(super) struct RequestKey {
     key: String,
     content: String,
+    caller: Option<CallerName>,
 }
 
 impl RequestKey {
@@ -37,7 +38,9 @@ impl RequestKey {
         );
         // Requests of former versions were never bare: their keys stay valid.
         let content = if start.bare { digest(&(content, "bare")) } else { digest(&content) };
-        Ok(Some(Self { key: digest(key), content }))
+        // Callers may use the same key for different turns.
+        let key = start.caller.as_ref().map_or_else(|| digest(key), |name| digest(&(key, name.as_str())));
+        Ok(Some(Self { key, content, caller: start.caller.clone() }))
     }
 
     /// Returns the id of the turn that the request starts.
@@ -54,7 +57,8 @@ impl RequestKey {
     /// Returns the ids of the conversations that this key creates if its request names none: permanent, and ephemeral.
     pub(super) fn conversations(&self) -> [ConversationId; 2] {
         let lasting = format!("key-{}", self.key);
-        [lasting.clone(), format!("{}{lasting}", ConversationId::EPHEMERAL)].map(Into::into)
+        let both = [lasting.clone(), format!("{}{lasting}", ConversationId::EPHEMERAL)].map(Into::into);
+        both.map(|id: ConversationId| self.caller.as_ref().map_or(id.clone(), |name| id.of(name)))
     }
 }
 
@@ -83,6 +87,20 @@ mod tests {
         for id in first.conversations() {
             assert_eq!(ConversationId::parse(id.as_str()).unwrap(), id);
         }
+    }
+
+    #[test]
+    fn callers_do_not_share_a_key() {
+        let of = |caller: Option<&str>| {
+            let caller = caller.map(|name| CallerName::parse(name).unwrap());
+            let start = StartTurn { idempotency_key: Some("a".into()), caller, ..StartTurn::new("hi") };
+            RequestKey::of(&start).unwrap().unwrap()
+        };
+        let (nobody, ann, ben) = (of(None), of(Some("ann")), of(Some("ben")));
+        assert_eq!(nobody, key("a", "hi"));
+        assert!(!ann.began(&ben.turn_id()) && !ann.began(&nobody.turn_id()));
+        assert!(ann.conversations().iter().all(|id| id.caller() == Some("ann")));
+        assert_ne!(ann.conversations().map(|id| id.local()), ben.conversations().map(|id| id.local()));
     }
 
     #[test]

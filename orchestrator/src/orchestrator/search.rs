@@ -4,7 +4,9 @@ mod passage;
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use everturn_wire::{Chunk, ConversationId, ConversationSummary, FoundPassage, Role, StoredChunk};
+use everturn_wire::{
+    CallerName, Chunk, ConversationId, ConversationSummary, FoundPassage, Role, StoredChunk,
+};
 
 use super::Orchestrator;
 use crate::{Error, Head, Journal, ListCursor, Page, Take, Window, cursor::InvalidCursor};
@@ -59,6 +61,17 @@ impl Orchestrator {
         after: Option<SearchCursor>,
         limit: usize,
     ) -> Result<(Vec<ConversationSummary>, Option<SearchCursor>), Error> {
+        self.search_of(None, text, after, limit).await
+    }
+
+    /// Like [`Self::search`], among the conversations of one caller.
+    pub(crate) async fn search_of(
+        &self,
+        caller: Option<&CallerName>,
+        text: &str,
+        after: Option<SearchCursor>,
+        limit: usize,
+    ) -> Result<(Vec<ConversationSummary>, Option<SearchCursor>), Error> {
         let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
         let mut budget = Budget { conversations: CONVERSATIONS, chunks: CHUNKS, bytes: BYTES };
         let (mut found, journal) = (Vec::new(), &*self.ports.journal);
@@ -76,7 +89,8 @@ impl Orchestrator {
         let mut last = after.map(|after| after.at);
         let next = 'next: loop {
             // One more than can be read, to know whether others follow.
-            let page = Page { after: last.clone(), limit: Some(budget.conversations + 1) };
+            let (more, caller) = (Some(budget.conversations + 1), caller.cloned());
+            let page = Page { after: last.clone(), limit: more, caller };
             let listed = journal.conversations(page).await?;
             if listed.is_empty() {
                 break None;

@@ -296,19 +296,22 @@ impl Orchestrator {
 fn conversation(start: &StartTurn, key: Option<&RequestKey>) -> Result<ConversationId, Error> {
     match (&start.conversation_id, start.ephemeral) {
         (Some(id), ephemeral) => {
-            let id = ConversationId::parse(id.as_str())?;
+            let id = ConversationId::parse_any(id.as_str())?;
             if ephemeral && !id.is_ephemeral() {
                 let why = "an ephemeral conversation gets its id here: leave conversationId out".to_owned();
                 return Err(Error::BadMessage { why });
             }
             Ok(id)
         }
-        (None, ephemeral) => Ok(match (key.map(RequestKey::conversations), ephemeral) {
-            (Some([lasting, _]), false) => lasting,
-            (Some([_, ephemeral]), true) => ephemeral,
-            (None, false) => new_id::conversation(),
-            (None, true) => new_id::ephemeral(),
-        }),
+        (None, ephemeral) => {
+            let of_caller = |id: ConversationId| start.caller.as_ref().map_or(id.clone(), |name| id.of(name));
+            Ok(match (key.map(RequestKey::conversations), ephemeral) {
+                (Some([lasting, _]), false) => lasting,
+                (Some([_, ephemeral]), true) => ephemeral,
+                (None, false) => of_caller(new_id::conversation()),
+                (None, true) => of_caller(new_id::ephemeral()),
+            })
+        }
     }
 }
 

@@ -72,10 +72,11 @@ impl Calls {
         let now = ports.clock.now();
         let chosen = choice::choose(ports, &self.names, &asked, now)?;
         let (orders, inbox) = mpsc::channel(ORDERS);
-        let id = new_id::call();
+        let id = asked.caller.as_ref().map_or_else(new_id::call, |name| new_id::call().of(name));
         let Chosen { legs, model, .. } = &chosen;
         let state = CallInfo {
             id: id.to_string(),
+            caller: asked.caller.as_ref().map(ToString::to_string),
             program: asked.program.clone(),
             session: asked.session.clone(),
             model: model.clone(),

@@ -227,7 +227,12 @@ impl Tape {
         if let Some(writer) = inner.writer.take() {
             writer.wake();
         }
-        Some(Listener { tape: self.clone(), call: call.to_string(), id, leaving: Some(Box::new(leaving)) })
+        Some(Listener {
+            tape: self.clone(),
+            call: call.local().to_string(),
+            id,
+            leaving: Some(Box::new(leaving)),
+        })
     }
 }
 

@@ -149,6 +149,7 @@ mod tests {
     fn call(phase: CallPhase) -> CallInfo {
         CallInfo {
             id: "call-1".into(),
+            caller: None,
             program: Some("claude-cli/2".into()),
             session: None,
             model: "sonnet".into(),

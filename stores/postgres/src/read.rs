@@ -6,7 +6,7 @@ use everturn_orchestrator::{
     Cursor, Head, Page, Room, Stored, StoredEvent, Take, Unsealed, Version, Window, kernel::Millis,
 };
 use everturn_store_rows::{CHUNK, Ids, RUN, SEAL, chunk, events as run_events, integer, role};
-use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use everturn_wire::{CallerName, ConversationId, StoredChunk, TurnMetrics};
 use tokio_postgres::Row;
 
 use crate::{
@@ -138,15 +138,29 @@ pub(crate) async fn conversations(
     page: &Page,
 ) -> Result<Vec<(ConversationId, Head)>, Failure> {
     // In this form, the index leads to the first row of the page.
-    let sql = "SELECT id, created_at, last_activity_at, title, status, end_reason, model, ends, last_seq
-        FROM conversation WHERE id NOT LIKE 'ephemeral:%' AND last_activity_at <= $1
-            AND (last_activity_at < $1 OR id > $2)
-        ORDER BY last_activity_at DESC, id LIMIT $3";
+    let sql = match page.caller {
+        None => {
+            "SELECT id, created_at, last_activity_at, title, status, end_reason, model, ends, last_seq
+            FROM conversation WHERE id NOT LIKE 'ephemeral:%' AND last_activity_at <= $1
+                AND (last_activity_at < $1 OR id > $2)
+            ORDER BY last_activity_at DESC, id LIMIT $3"
+        }
+        // The same for the index of callers' conversations.
+        Some(_) => {
+            "SELECT id, created_at, last_activity_at, title, status, end_reason, model, ends, last_seq
+            FROM conversation WHERE id NOT LIKE 'ephemeral:%' AND last_activity_at <= $1
+                AND (last_activity_at < $1 OR id > $2) AND id LIKE '%@%' AND split_part(id, '@', 2) = $4
+            ORDER BY last_activity_at DESC, id LIMIT $3"
+        }
+    };
     let after = page.after.as_ref();
     let at = after.map_or(i64::MAX, |after| integer(after.last_activity_at.0));
     let id_after = after.map_or("", |after| after.id.as_str());
     let limit = page.limit.map_or(i64::MAX, |limit| integer(limit as u64));
-    let rows = session.query_all(sql, &[&at, &id_after, &limit]).await?;
+    let rows = match page.caller.as_ref().map(CallerName::as_str) {
+        None => session.query_all(sql, &[&at, &id_after, &limit]).await?,
+        Some(caller) => session.query_all(sql, &[&at, &id_after, &limit, &caller]).await?,
+    };
     rows.iter().map(|row| Ok((id(row)?, record::head(row, 1)?))).collect()
 }
 

@@ -9,6 +9,12 @@ use crate::{
 /// The migration from each format to the next. A released one is never changed.
 const MIGRATIONS: [&str; 1] = [include_str!("schema/1.sql")];
 
+/// Leads to the conversations of one caller. Added within the latest format: older versions keep it up to date, and do not use
+/// it.
+const OF_CALLERS: &str = "CREATE INDEX IF NOT EXISTS of_caller
+    ON conversation (split_part(id, '@', 2), last_activity_at DESC, id)
+    WHERE id LIKE '%@%' AND id NOT LIKE 'ephemeral:%'";
+
 /// The latest format.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
@@ -63,7 +69,7 @@ pub(crate) async fn migrate(session: &Session, place: &Place) -> Result<(), Open
         let sql = format!("BEGIN; {migration}; UPDATE format SET version = {version}; COMMIT");
         session.execute(&sql).await.map_err(|failure| failed(place, &failure))?;
     }
-    Ok(())
+    session.execute(OF_CALLERS).await.map_err(|failure| failed(place, &failure))
 }
 
 /// Checks that a schema has a journal of the latest format, without changing anything.

@@ -6,7 +6,7 @@ use everturn_orchestrator::{
     Cursor, Head, Page, Room, Stored, StoredEvent, Take, Unsealed, Version, Wait, Window, kernel::Millis,
 };
 use everturn_store_rows::{self as rows, CHUNK, Ids, Kept, Malformed, RUN, SEAL, integer};
-use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use everturn_wire::{CallerName, ConversationId, StoredChunk, TurnMetrics};
 use rusqlite::{Connection, Error, OptionalExtension as _, Result, Row, params, types::Type};
 
 use crate::record::{self, HEAD, RUNNING, TURN, count};
@@ -110,16 +110,27 @@ pub(crate) fn metrics(connection: &Connection, id: &ConversationId) -> Result<Ve
     statement.query_map(params![id.as_str(), SEAL], |row| record::from_json(row, 0))?.collect()
 }
 
-pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<(ConversationId, Head)>> {
-    let sql = format!(
-        "SELECT id, {HEAD} FROM conversation WHERE created_at IS NOT NULL AND id NOT GLOB 'ephemeral:*'
+/// Returns the query for a page of the list: of one caller, or of all.
+pub(crate) fn list_sql(of_caller: bool) -> String {
+    // In this form, the index of callers' conversations leads to those of one.
+    let of_caller = match of_caller {
+        true => "AND id GLOB '*@*' AND substr(id, instr(id, '@') + 1) = ?4",
+        false => "AND ?4 IS NULL",
+    };
+    format!(
+        "SELECT id, {HEAD} FROM conversation WHERE created_at IS NOT NULL AND id NOT GLOB 'ephemeral:*' {of_caller}
             AND (?1 IS NULL OR last_activity_at < ?1 OR (last_activity_at = ?1 AND id > ?2))
         ORDER BY last_activity_at DESC, id LIMIT ?3"
-    );
+    )
+}
+
+pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<(ConversationId, Head)>> {
+    let sql = list_sql(page.caller.is_some());
     let after = page.after.as_ref();
     let at = after.map(|after| integer(after.last_activity_at.0));
     let id_after = after.map(|after| after.id.as_str());
     let limit = page.limit.map_or(i64::MAX, |limit| integer(limit as u64));
+    let caller = page.caller.as_ref().map(CallerName::as_str);
     let listed = |row: &Row<'_>| {
         let head = record::head(row, 1)?;
         Ok((id(row)?, head))
@@ -128,7 +139,7 @@ pub(crate) fn conversations(connection: &Connection, page: &Page) -> Result<Vec<
     let with_head = |found: Result<(ConversationId, Option<Head>)>| {
         found.map(|(id, head)| head.map(|head| (id, head))).transpose()
     };
-    statement.query_map(params![at, id_after, limit], listed)?.filter_map(with_head).collect()
+    statement.query_map(params![at, id_after, limit, caller], listed)?.filter_map(with_head).collect()
 }
 
 pub(crate) fn unsealed(connection: &Connection, before: Millis) -> Result<Vec<Unsealed>> {

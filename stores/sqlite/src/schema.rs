@@ -19,6 +19,11 @@ const MIGRATIONS: [&str; 5] = [
 /// The next migration includes them.
 const ADDED: &str = include_str!("schema/added.sql");
 
+/// Leads to the conversations of one caller. Older versions keep it up to date, and do not use it.
+const OF_CALLERS: &str = "CREATE INDEX IF NOT EXISTS of_caller
+    ON conversation (substr(id, instr(id, '@') + 1), last_activity_at DESC, id)
+    WHERE id GLOB '*@*' AND id NOT GLOB 'ephemeral:*'";
+
 /// Gives a file that lacks [`ADDED`] these columns, without values, on this connection only.
 const STAND_IN: &str = "PRAGMA temp_store = memory;
     CREATE TEMP VIEW conversation AS SELECT *, NULL AS end_reason, NULL AS end_version FROM main.conversation";
@@ -43,6 +48,7 @@ fn add(connection: &mut Connection) -> rusqlite::Result<()> {
     if !has_added(&transaction)? {
         transaction.execute_batch(ADDED)?;
     }
+    transaction.execute_batch(OF_CALLERS)?;
     transaction.commit()
 }
 
@@ -112,6 +118,18 @@ mod tests {
         connection.execute("INSERT INTO conversation (id, version) VALUES ('c', 1)", []).unwrap();
         migrate(&mut connection, path()).unwrap();
         assert_eq!(number(&connection, "SELECT count(*) FROM conversation").unwrap(), 1);
+    }
+
+    #[test]
+    fn the_conversations_of_a_caller_are_found_without_reading_others() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, path()).unwrap();
+        let sql = format!("EXPLAIN QUERY PLAN {}", crate::query::list_sql(true));
+        let plan = |row: &rusqlite::Row<'_>| row.get::<_, String>(3);
+        let mut statement = connection.prepare(&sql).unwrap();
+        let plan = statement.query_map((1, "x", 5, "ann"), plan).unwrap();
+        let plan: Vec<_> = plan.map(Result::unwrap).collect();
+        assert!(plan.concat().contains("USING INDEX of_caller") && plan.len() == 1, "{plan:?}");
     }
 
     #[test]

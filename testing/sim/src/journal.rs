@@ -32,6 +32,7 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Journal>) {
     read::lists_figures_in_the_order_of_the_turns(&*make().await).await;
     index::lists_conversations_by_activity(&*make().await).await;
     index::lists_conversations_page_by_page(&*make().await).await;
+    index::lists_the_conversations_of_one_caller(&*make().await).await;
     index::renames_for_good(&*make().await).await;
     index::removes_all_of_a_conversation(&*make().await).await;
     retention::drops_the_events_of_old_turns_only(&*make().await).await;

@@ -2,7 +2,7 @@
 
 use axum::{
     Json, Router,
-    extract::{RawPathParams, Request, State},
+    extract::{RawPathParams, Request},
     http::StatusCode,
     response::{IntoResponse as _, Response},
     routing::{get, post},
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::{Call, parameter, start};
 use crate::{
-    api::Api,
+    api::{Api, Doors},
     body::Unread,
     call::chat::Sent,
     chat_client::{Plain, end_turn},
@@ -29,7 +29,7 @@ const AGENT: &str = "default";
 /// The version of CopilotKit's runtime that these routes implement.
 const RUNTIME: &str = "1.75.0";
 
-pub(super) fn routes() -> Router<Api> {
+pub(super) fn routes() -> Router<Doors> {
     Router::new()
         .route("/copilotkit", post(single))
         .route("/copilotkit/info", get(async || info()))
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Router<Api> {
 }
 
 /// `POST /copilotkit`: the method named in the body.
-async fn single(State(api): State<Api>, request: Request) -> Result<Response, Plain> {
+async fn single(api: Api, request: Request) -> Result<Response, Plain> {
     let sent = Sent::of(request.headers())?;
     let body = Unread::of(request, &api).await?;
     let Envelope { method, agent_id, thread_id, body: inner } =
@@ -66,17 +66,13 @@ fn info() -> Json<Value> {
 }
 
 /// `POST /copilotkit/agent/{agentId}/run`
-async fn run_agent(State(api): State<Api>, path: RawPathParams, request: Request) -> Result<Response, Plain> {
+async fn run_agent(api: Api, path: RawPathParams, request: Request) -> Result<Response, Plain> {
     check_agent(parameter(&path, "agentId"))?;
-    super::run(State(api), request).await
+    super::run(api, request).await
 }
 
 /// `POST /copilotkit/agent/{agentId}/connect`
-async fn connect_agent(
-    State(api): State<Api>,
-    path: RawPathParams,
-    request: Request,
-) -> Result<Response, Plain> {
+async fn connect_agent(api: Api, path: RawPathParams, request: Request) -> Result<Response, Plain> {
     check_agent(parameter(&path, "agentId"))?;
     let body = Unread::of(request, &api).await?;
     let asked = RunRequest::read(&body.bytes).map_err(Refusal::bad)?;
@@ -85,7 +81,7 @@ async fn connect_agent(
 }
 
 /// `POST /copilotkit/agent/{agentId}/stop/{threadId}`
-async fn stop_agent(State(api): State<Api>, path: RawPathParams) -> Result<Json<Value>, Plain> {
+async fn stop_agent(api: Api, path: RawPathParams) -> Result<Json<Value>, Plain> {
     check_agent(parameter(&path, "agentId"))?;
     stop(&api, parameter(&path, "threadId")).await
 }

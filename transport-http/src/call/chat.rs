@@ -1,7 +1,6 @@
 //! Calls that return events.
 
 use axum::{
-    extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
 };
@@ -27,7 +26,7 @@ pub(crate) const UNBUFFERED: (HeaderName, &str) = (HeaderName::from_static("x-ac
 
 /// `POST /chat`: starts a turn, or finds the one that the same request started, and follows it to its end.
 pub(crate) async fn send(
-    State(api): State<Api>,
+    api: Api,
     parameters: Parameters,
     headers: HeaderMap,
     request: Named<SendRequest>,
@@ -108,7 +107,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
 
 /// `GET /conversations/{id}/events`: follows a conversation across turns.
 pub(crate) async fn events(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     parameters: Parameters,
     headers: HeaderMap,

@@ -1,6 +1,6 @@
 //! Calls that control a conversation.
 
-use axum::{Json as Answer, extract::State};
+use axum::Json as Answer;
 use everturn_orchestrator::RetryTurn;
 use everturn_wire::{
     Answered, ApprovalAnswer, Approvals, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed,
@@ -16,7 +16,7 @@ use crate::{
 
 /// `PATCH /conversations/{id}`
 pub(crate) async fn rename(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     Json(request): Json<RenameRequest>,
 ) -> Result<Answer<Renamed>, Refusal> {
@@ -25,37 +25,25 @@ pub(crate) async fn rename(
 }
 
 /// `DELETE /conversations/{id}`
-pub(crate) async fn remove(
-    State(api): State<Api>,
-    Conversation(id): Conversation,
-) -> Result<Answer<Stopped>, Refusal> {
+pub(crate) async fn remove(api: Api, Conversation(id): Conversation) -> Result<Answer<Stopped>, Refusal> {
     let aborted_turn = api.orchestrator.delete(&id).await?;
     Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
 }
 
 /// `POST /conversations/{id}/stop`
-pub(crate) async fn stop(
-    State(api): State<Api>,
-    Conversation(id): Conversation,
-) -> Result<Answer<Stopped>, Refusal> {
+pub(crate) async fn stop(api: Api, Conversation(id): Conversation) -> Result<Answer<Stopped>, Refusal> {
     let aborted_turn = api.orchestrator.stop(&id).await?;
     Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
 }
 
 /// `POST /conversations/{id}/close`
-pub(crate) async fn close(
-    State(api): State<Api>,
-    Conversation(id): Conversation,
-) -> Result<Answer<Stopped>, Refusal> {
+pub(crate) async fn close(api: Api, Conversation(id): Conversation) -> Result<Answer<Stopped>, Refusal> {
     let aborted_turn = api.orchestrator.close(&id).await?;
     Ok(Answer(Stopped { conversation_id: id, aborted_turn }))
 }
 
 /// `POST /conversations/{id}/compact`
-pub(crate) async fn compact(
-    State(api): State<Api>,
-    Conversation(id): Conversation,
-) -> Result<Answer<Retried>, Refusal> {
+pub(crate) async fn compact(api: Api, Conversation(id): Conversation) -> Result<Answer<Retried>, Refusal> {
     let started = api.orchestrator.compact(&id).await?;
     let (turn_id, cursor) = (started.turn_id, started.from.to_string());
     Ok(Answer(Retried { conversation_id: id, turn_id, cursor }))
@@ -63,7 +51,7 @@ pub(crate) async fn compact(
 
 /// `GET /conversations/{id}/approvals`
 pub(crate) async fn approvals(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
 ) -> Result<Answer<Approvals>, Refusal> {
     Ok(Answer(api.orchestrator.approvals(&id).await?))
@@ -71,7 +59,7 @@ pub(crate) async fn approvals(
 
 /// `POST /conversations/{id}/approvals`
 pub(crate) async fn answer_approval(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     Json(answer): Json<ApprovalAnswer>,
 ) -> Result<Answer<Answered>, Refusal> {
@@ -82,7 +70,7 @@ pub(crate) async fn answer_approval(
 
 /// `DELETE /conversations/{id}/approvals/tools/{tool}`
 pub(crate) async fn revoke_tool(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     Tool(tool): Tool,
 ) -> Result<Answer<Revoked>, Refusal> {
@@ -92,7 +80,7 @@ pub(crate) async fn revoke_tool(
 
 /// `POST /conversations/{id}/retry`
 pub(crate) async fn retry(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     Json(request): Json<RetryRequest>,
 ) -> Result<Answer<Retried>, Refusal> {
@@ -107,7 +95,7 @@ pub(crate) async fn retry(
 
 /// `POST /conversations/{id}/retry/abort`
 pub(crate) async fn abort_retry(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
 ) -> Result<Answer<RetryControl>, Refusal> {
     let was_retrying = api.orchestrator.abort_retry(&id).await?;
@@ -116,7 +104,7 @@ pub(crate) async fn abort_retry(
 
 /// `POST /conversations/{id}/retry/now`
 pub(crate) async fn retry_now(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     MaybeJson(request): MaybeJson<RetryNowRequest>,
 ) -> Result<Answer<RetryControl>, Refusal> {
@@ -129,7 +117,7 @@ pub(crate) async fn retry_now(
 
 /// `POST /conversations/{id}/queue`
 pub(crate) async fn enqueue(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     Json(request): Json<QueueRequest>,
 ) -> Result<Answer<Queued>, Refusal> {
@@ -138,7 +126,7 @@ pub(crate) async fn enqueue(
 
 /// `DELETE /conversations/{id}/queue/{messageId}`
 pub(crate) async fn cancel_queued(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     MessageId(message_id): MessageId,
 ) -> Result<Answer<QueueCancelled>, Refusal> {

@@ -1,7 +1,6 @@
 //! Calls that return documents.
 
 use axum::{
-    extract::State,
     http::{HeaderName, header::CONTENT_TYPE},
     response::IntoResponse,
 };
@@ -28,6 +27,6 @@ pub(crate) async fn schema() -> impl IntoResponse {
 }
 
 /// `GET /metrics`
-pub(crate) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
+pub(crate) async fn metrics(api: Api) -> impl IntoResponse {
     (PROMETHEUS, api.metrics.render())
 }

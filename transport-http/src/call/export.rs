@@ -2,7 +2,6 @@
 
 use axum::{
     body::Body,
-    extract::State,
     http::{
         HeaderValue,
         header::{CONTENT_DISPOSITION, CONTENT_TYPE},
@@ -20,7 +19,7 @@ use crate::{
 
 /// `GET /conversations/{id}/export`
 pub(crate) async fn export(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     parameters: Parameters,
 ) -> Result<Response, Refusal> {

@@ -2,10 +2,9 @@
 
 use axum::{
     Json as Answer,
-    extract::State,
     http::{HeaderMap, HeaderValue, header::LINK},
 };
-use everturn_orchestrator::{Error, Orchestrator, Page, Take, Window};
+use everturn_orchestrator::{Error, Page, Take, View, Window};
 use everturn_wire::{
     Attempts, ClusterState, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets,
     Tools, TurnId, TurnMetrics, TurnMetricsList,
@@ -25,21 +24,18 @@ const MOST_ATTEMPTS: usize = 500;
 const MOST_SEARCHED: usize = 200;
 
 /// Selects the conversations: users', or with `hidden=true` those of reviewers.
-pub(super) fn of<'o>(
-    orchestrator: &'o Orchestrator,
-    parameters: &Parameters,
-) -> Result<&'o Orchestrator, Refusal> {
+pub(super) fn of(orchestrator: &View, parameters: &Parameters) -> Result<View, Refusal> {
     match parameters.flag("hidden")? {
         Some(true) => orchestrator.hidden().ok_or_else(|| {
             Refusal::bad("there are no hidden conversations: no model reviews tool calls here")
         }),
-        Some(false) | None => Ok(orchestrator),
+        Some(false) | None => Ok(orchestrator.clone()),
     }
 }
 
 /// `GET /conversations`: a page of conversations, or of those found, with the next page in the `Link` header.
 pub(crate) async fn conversations(
-    State(api): State<Api>,
+    api: Api,
     parameters: Parameters,
 ) -> Result<(HeaderMap, Answer<ConversationList>), Refusal> {
     let most = api.limits.list.max(1);
@@ -55,7 +51,8 @@ pub(crate) async fn conversations(
         }
         None => {
             let after = before.map(str::parse).transpose().map_err(Error::BadCursor)?;
-            let (list, next) = orchestrator.conversations(Page { after, limit: Some(limit) }).await?;
+            let (list, next) =
+                orchestrator.conversations(Page { after, limit: Some(limit), ..Page::default() }).await?;
             (list, next.map(|next| next.to_string()), String::new())
         }
     };
@@ -80,7 +77,7 @@ fn check_search(text: &str) -> Result<(), Refusal> {
 
 /// `GET /conversations/{id}`
 pub(crate) async fn history(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     parameters: Parameters,
 ) -> Result<Answer<HistoryWindow>, Refusal> {
@@ -100,7 +97,7 @@ pub(crate) async fn history(
 
 /// `GET /conversations/{id}/status`
 pub(crate) async fn status(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
 ) -> Result<Answer<ConversationState>, Refusal> {
     Ok(Answer(api.orchestrator.status(&id).await?))
@@ -108,7 +105,7 @@ pub(crate) async fn status(
 
 /// `GET /conversations/{id}/metrics`
 pub(crate) async fn metrics(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
 ) -> Result<Answer<TurnMetricsList>, Refusal> {
     Ok(Answer(TurnMetricsList { turns: api.orchestrator.metrics(&id).await? }))
@@ -116,7 +113,7 @@ pub(crate) async fn metrics(
 
 /// `GET /conversations/{id}/turns/{turnId}`
 pub(crate) async fn turn(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     Turn(turn_id): Turn,
 ) -> Result<Answer<TurnMetrics>, Refusal> {
@@ -125,7 +122,7 @@ pub(crate) async fn turn(
 
 /// `GET /conversations/{id}/attempts`
 pub(crate) async fn attempts(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     parameters: Parameters,
 ) -> Result<Answer<Attempts>, Refusal> {
@@ -135,22 +132,22 @@ pub(crate) async fn attempts(
 }
 
 /// `GET /models`
-pub(crate) async fn models(State(api): State<Api>) -> Answer<Models> {
+pub(crate) async fn models(api: Api) -> Answer<Models> {
     Answer(Models { models: api.orchestrator.models(), model_info: None })
 }
 
 /// `GET /targets`
-pub(crate) async fn targets(State(api): State<Api>) -> Answer<Targets> {
+pub(crate) async fn targets(api: Api) -> Answer<Targets> {
     Answer(Targets { targets: api.orchestrator.targets() })
 }
 
 /// `GET /cluster`
-pub(crate) async fn cluster(State(api): State<Api>) -> Result<Answer<ClusterState>, Refusal> {
+pub(crate) async fn cluster(api: Api) -> Result<Answer<ClusterState>, Refusal> {
     Ok(Answer(api.orchestrator.cluster().await?))
 }
 
 /// `GET /tools`
-pub(crate) async fn tools(State(api): State<Api>) -> Answer<Tools> {
+pub(crate) async fn tools(api: Api) -> Answer<Tools> {
     Answer(api.orchestrator.tools())
 }
 

@@ -1,18 +1,18 @@
 //! Calls that read and change retry settings.
 
-use axum::{Json as Answer, extract::State};
+use axum::Json as Answer;
 use everturn_wire::{RetryPatch, RetrySettingsState};
 
 use crate::{api::Api, body::Json, path::Conversation, refusal::Refusal};
 
 /// `GET /retry`
-pub(crate) async fn read(State(api): State<Api>) -> Result<Answer<RetrySettingsState>, Refusal> {
+pub(crate) async fn read(api: Api) -> Result<Answer<RetrySettingsState>, Refusal> {
     Ok(Answer(api.orchestrator.retry_settings(None).await?))
 }
 
 /// `PATCH /retry`
 pub(crate) async fn change(
-    State(api): State<Api>,
+    api: Api,
     Json(patch): Json<RetryPatch>,
 ) -> Result<Answer<RetrySettingsState>, Refusal> {
     Ok(Answer(api.orchestrator.change_retry_settings(None, &patch).await?))
@@ -20,7 +20,7 @@ pub(crate) async fn change(
 
 /// `GET /conversations/{id}/retry`
 pub(crate) async fn read_of_conversation(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
 ) -> Result<Answer<RetrySettingsState>, Refusal> {
     Ok(Answer(api.orchestrator.retry_settings(Some(&id)).await?))
@@ -28,7 +28,7 @@ pub(crate) async fn read_of_conversation(
 
 /// `PATCH /conversations/{id}/retry`
 pub(crate) async fn change_of_conversation(
-    State(api): State<Api>,
+    api: Api,
     Conversation(id): Conversation,
     Json(patch): Json<RetryPatch>,
 ) -> Result<Answer<RetrySettingsState>, Refusal> {

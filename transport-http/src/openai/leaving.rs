@@ -1,14 +1,14 @@
 //! Handles clients that disconnect.
 
-use everturn_orchestrator::{Orchestrator, Started};
+use everturn_orchestrator::{Started, View};
 use tokio::runtime::Handle;
 
 /// Stops a turn on drop, unless the turn has ended by then.
-pub(super) struct Leaving(Option<(Orchestrator, Started)>);
+pub(super) struct Leaving(Option<(View, Started)>);
 
 impl Leaving {
     /// Creates the handle. `stops`: whether to stop the turn at all.
-    pub(super) fn of(orchestrator: &Orchestrator, started: &Started, stops: bool) -> Self {
+    pub(super) fn of(orchestrator: &View, started: &Started, stops: bool) -> Self {
         Self(stops.then(|| (orchestrator.clone(), started.clone())))
     }
 

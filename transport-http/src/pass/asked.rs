@@ -59,6 +59,7 @@ impl Asked {
             headers.insert(ACCEPT_ENCODING, axum::http::HeaderValue::from_static("identity"));
         }
         let call = RelayCall {
+            caller: None,
             dialects: door.speaks.to_vec(),
             provider: door.provider.clone(),
             model,

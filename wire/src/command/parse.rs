@@ -70,7 +70,7 @@ impl Command {
             return Err(CommandError::UnknownType { kind: kind.chars().take(64).collect() });
         }
         // An invalid id may be long. Keeping it would hold it twice while the fields are read.
-        let conversation_id = head.conversation_id.0.and_then(|id| ConversationId::parse(&id).ok());
+        let conversation_id = head.conversation_id.0.and_then(|id| ConversationId::parse_any(&id).ok());
         fields::read(&kind, frame).map_err(|e| CommandError::BadFields {
             kind: kind.into_owned(),
             detail: detail(&e),

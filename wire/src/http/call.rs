@@ -22,6 +22,9 @@ pub struct Calls {
 pub struct CallInfo {
     /// Its id.
     pub id: String,
+    /// Whose call it is, for the administrator; absent if it is the administrator's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
     /// The caller's program; absent if it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,

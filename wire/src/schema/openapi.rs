@@ -172,7 +172,7 @@ fn parameters() -> Value {
     json!({
         "id": {
             "name": "id", "in": "path", "required": true, "description": "The conversation.",
-            "schema": { "type": "string", "pattern": "^(?!\\.{1,2}$)[A-Za-z0-9._:-]{1,128}$" },
+            "schema": { "type": "string", "pattern": "^(?!\\.{1,2}$)[A-Za-z0-9._:-]{1,128}(@[a-z0-9][a-z0-9._-]{0,31})?$" },
         },
         "chatId": {
             "name": "chatId", "in": "path", "required": true, "description": "The chat, by the client's own id, percent-encoded.",

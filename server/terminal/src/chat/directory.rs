@@ -28,7 +28,7 @@ impl Directory<'_> {
     /// When there is none, or more than one.
     pub(super) async fn find(&self, asked: &str) -> Result<ConversationId> {
         let start = selection::start(asked)?;
-        if let Ok(id) = ConversationId::parse(start)
+        if let Ok(id) = ConversationId::parse_any(start)
             && self.has(&id).await?
         {
             return Ok(id);
@@ -41,7 +41,7 @@ impl Directory<'_> {
                  --new-conversation"
             )
         })?;
-        Ok(ConversationId::parse(found)?)
+        Ok(ConversationId::parse_any(found)?)
     }
 
     /// Checks a name for a new conversation.
@@ -49,7 +49,7 @@ impl Directory<'_> {
     /// # Errors
     /// When the name is not valid or already in use.
     pub(super) async fn check_free(&self, name: &str) -> Result<ConversationId> {
-        let id = ConversationId::parse(name)?;
+        let id = ConversationId::parse_any(name)?;
         if self.has(&id).await? {
             bail!("there is already a conversation {name}: continue it with --conversation {name}");
         }

@@ -140,7 +140,8 @@ impl Projection {
         let from = page.after.as_ref().map_or(Bound::Unbounded, |after| {
             Bound::Excluded((Reverse(after.last_activity_at), after.id.clone()))
         });
-        let ranks = self.listed.range((from, Bound::Unbounded)).take(page.limit.unwrap_or(usize::MAX));
+        let ranks = self.listed.range((from, Bound::Unbounded)).filter(|(_, id)| page.is_of_caller(id));
+        let ranks = ranks.take(page.limit.unwrap_or(usize::MAX));
         let entries = ranks.filter_map(|(_, id)| Some((id.clone(), self.head(self.conversations.get(id)?))));
         entries.collect()
     }

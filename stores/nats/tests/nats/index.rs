@@ -31,7 +31,7 @@ fn waiting(number: u64, until: u64) -> Commit {
 }
 
 fn first(limit: usize) -> Page {
-    Page { after: None, limit: Some(limit) }
+    Page { limit: Some(limit), ..Page::default() }
 }
 
 async fn titles(journal: &NatsJournal) -> Vec<(String, String)> {

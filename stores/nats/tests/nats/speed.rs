@@ -112,7 +112,7 @@ async fn read() {
     let after = resident();
     let count = journal.conversations(everturn_orchestrator::Page::default()).await.unwrap().len();
     println!("{count} conversations, {} bytes each", (after - before) * 1024 / count);
-    let page = || everturn_orchestrator::Page { after: None, limit: Some(50) };
+    let page = || everturn_orchestrator::Page { limit: Some(50), ..Default::default() };
     let mut took = [Vec::new(), Vec::new(), Vec::new()];
     for n in 0..200 {
         let begun = Instant::now();

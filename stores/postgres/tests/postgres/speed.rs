@@ -50,6 +50,6 @@ async fn lists() {
     let begun = Instant::now();
     println!("{} unsealed in {:?}", journal.unsealed(Millis(u64::MAX)).await.unwrap().len(), begun.elapsed());
     let begun = Instant::now();
-    let page = Page { after: None, limit: Some(50) };
+    let page = Page { limit: Some(50), ..Page::default() };
     println!("{} listed in {:?}", journal.conversations(page).await.unwrap().len(), begun.elapsed());
 }

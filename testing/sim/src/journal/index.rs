@@ -1,7 +1,7 @@
 //! Queries over all conversations.
 
 use everturn_orchestrator::{Commit, Head, Journal, ListCursor, Page, Version, Wait, kernel::Millis};
-use everturn_wire::{Chunk, DoneReason, Role};
+use everturn_wire::{CallerName, Chunk, DoneReason, Role};
 
 use super::sample::{
     add, chunk, chunks, commit, event, events, figures, head, id, load, moment, turn, until,
@@ -27,14 +27,36 @@ pub(super) async fn lists_conversations_page_by_page(journal: &dyn Journal) {
             let after = seen
                 .checked_sub(1)
                 .map(|last| ListCursor { last_activity_at: Millis(all[last].1), id: id(&all[last].0) });
-            let page = Page { after, limit: Some(limit) };
+            let page = Page { after, limit: Some(limit), ..Page::default() };
             let end = all.len().min(seen + limit);
             assert_eq!(on(journal, page.clone()).await, all[seen..end], "{page:?}");
         }
     }
     // A conversation that is no longer listed is still a valid position.
     let after = Some(ListCursor { last_activity_at: Millis(20), id: id("bb") });
-    assert_eq!(on(journal, Page { after, limit: None }).await, all[2..]);
+    assert_eq!(on(journal, Page { after, ..Page::default() }).await, all[2..]);
+}
+
+pub(super) async fn lists_the_conversations_of_one_caller(journal: &dyn Journal) {
+    let all = [("a@ann", 60), ("b@ben", 50), ("b@ann", 40), ("ann", 30), ("c@anna", 20), ("d@ann", 10)];
+    for (name, activity) in all {
+        add(journal, &id(name), Version(0), commit(activity)).await;
+    }
+    add(journal, &id("ephemeral:x@ann"), Version(0), commit(70)).await;
+    let of = |name: &str| Page { caller: CallerName::parse(name).ok(), ..Page::default() };
+    let anns = [("a@ann", 60), ("b@ann", 40), ("d@ann", 10)].map(owned);
+    assert_eq!(on(journal, of("ann")).await, anns);
+    assert_eq!(on(journal, of("ben")).await, [owned(("b@ben", 50))]);
+    assert_eq!(on(journal, of("a")).await, []);
+    assert_eq!(listed(journal).await, all.map(owned));
+    // Another's conversation is a valid position.
+    for (after, rest) in [("a@ann", 1), ("b@ben", 1), ("b@ann", 2)] {
+        let at =
+            all.iter().find(|(name, _)| *name == after).map(|(_, at)| Millis(*at)).expect("it is listed");
+        let after = Some(ListCursor { last_activity_at: at, id: id(after) });
+        let page = Page { after, limit: Some(1), ..of("ann") };
+        assert_eq!(on(journal, page).await, anns[rest..=rest]);
+    }
 }
 
 async fn on(journal: &dyn Journal, page: Page) -> Vec<(String, u64)> {

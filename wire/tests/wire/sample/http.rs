@@ -55,6 +55,7 @@ pub(crate) fn cluster() -> Vec<ClusterState> {
 pub(crate) fn calls() -> Vec<Calls> {
     let waiting = CallInfo {
         id: "call-1".into(),
+        caller: Some("ann".into()),
         program: Some("claude-cli/2.1".into()),
         session: Some("s1".into()),
         model: "claude-opus-5-5".into(),
@@ -69,6 +70,7 @@ pub(crate) fn calls() -> Vec<Calls> {
         listeners: 1,
     };
     let of = |phase| CallInfo {
+        caller: None,
         program: None,
         session: None,
         phase,

@@ -118,7 +118,7 @@ fn check(index: &Projection, known: &HashMap<ConversationId, Known>, random: &mu
     let listed: Vec<_> = listed.into_iter().map(|(id, known)| (id.clone(), known.head.clone())).collect();
     assert_eq!(index.page(&Page::default()), listed);
     let after = ListCursor { last_activity_at: Millis(random.below(5)), id: "b".into() };
-    let page = Page { after: Some(after.clone()), limit: Some(2) };
+    let page = Page { after: Some(after.clone()), limit: Some(2), ..Page::default() };
     let is_after = |id: &ConversationId, head: &Head| {
         (Reverse(head.last_activity_at), id) > (Reverse(after.last_activity_at), &after.id)
     };
