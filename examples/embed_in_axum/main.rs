@@ -15,7 +15,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Result;
 use axum::{Router, routing::get};
 use everturn_orchestrator::{Exponential, Orchestrator};
-use everturn_transport_http::{Access, CallLimits, Guard, Metrics};
+use everturn_transport_http::{Access, CallLimits, Callers, Guard, Metrics};
 use tokio::net::TcpListener;
 
 #[tokio::main]
@@ -56,7 +56,14 @@ fn app(orchestrator: &Orchestrator, bound: SocketAddr) -> Result<Router> {
             everturn_transport_ws::SocketLimits::default(),
         ));
     // Without it, any page open in your browser could use your models.
-    let guard =
-        Guard::new(Access { bound, hosts: vec![], origins: vec![], token: None, is_open: |_| false })?;
+    let access = Access {
+        bound,
+        hosts: vec![],
+        origins: vec![],
+        token: None,
+        callers: Callers::default(),
+        is_open: |_| false,
+    };
+    let guard = Guard::new(access)?;
     Ok(guard.protect(routes))
 }

@@ -4,6 +4,7 @@ mod conversations;
 mod health;
 mod mcp_login;
 mod provider;
+mod token;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -17,6 +18,7 @@ pub(crate) use conversations::Conversations;
 pub(crate) use health::Health;
 pub(crate) use mcp_login::{Mcp, McpAction};
 pub(crate) use provider::{Add, Provider, ProviderAction};
+pub(crate) use token::{New, Token, TokenAction};
 
 /// LLM agent turns that survive transient provider failures.
 ///
@@ -87,6 +89,12 @@ pub(crate) enum Command {
     /// The login is made in a browser, and kept in a file beside the conversations that only you can read. Running servers that
     /// use it connect at once. Tokens that expire are replaced without you.
     Mcp(Mcp),
+    /// Make, list, revoke and rotate tokens, so that several people and programs can use one server, each by itself
+    ///
+    /// A caller sees its own conversations and calls, and no others. Only hashes of tokens are kept, in a file beside the
+    /// conversations. Running servers that use it notice every change at once. As soon as there is a caller, a server asks
+    /// everybody for a token; the administrator's is EVERTURN_TOKEN, or one with the scope admin.
+    Token(Token),
     /// Say which models of a running server are free, and why others are not
     ///
     /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is

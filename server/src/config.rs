@@ -2,6 +2,8 @@
 
 mod added;
 mod amount;
+mod caller;
+mod caller_table;
 mod cluster;
 mod compaction;
 mod context_window;
@@ -42,15 +44,19 @@ use anyhow::{Context as _, Result, bail};
 use everturn_kernel::{AfterContent, Settings, Target};
 use everturn_mcp::{LoginStore, ServerConfig};
 use everturn_orchestrator::MemoryLimits;
+use everturn_transport_http::KnownCaller;
 use everturn_wire::{FallbackChains, RequiredReport};
 
 pub(crate) use added::{Added, AddedFile};
+pub(crate) use caller::{CallersFile, KeptCaller, USUAL_SCOPES, until};
+pub(crate) use caller_table::ScopeName;
 pub(crate) use cluster::Cluster;
 pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
 pub(crate) use everturn_terminal::Hidden;
 pub(crate) use known_vendor::{KNOWN_VENDORS, KnownVendor, Wanted, known_vendor};
 pub(crate) use logins::LoginFile;
+pub(crate) use part::Callers;
 pub(crate) use passing::Passing;
 pub(crate) use permission::Permissions;
 pub(crate) use postgres::Postgres;
@@ -102,6 +108,10 @@ pub(crate) struct Config {
     #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "this build refuses to use one"))]
     pub(crate) postgres: Option<Postgres>,
     pub(crate) token: Option<Hidden>,
+    /// Callers of the file.
+    pub(crate) callers: Vec<KnownCaller>,
+    /// The file of callers that were made with `everturn token`.
+    pub(crate) callers_file: Option<CallersFile>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
     /// Of the file, else of the environment.
@@ -198,7 +208,9 @@ impl Config {
             settings.after_content = AfterContent::Rewind;
         }
         let permissions = Permissions::resolve(&file.tools, file.providers.is_empty())?;
+        let callers = caller::resolve(&file.caller, environment, &file.source)?;
         let place = private_place(flags, environment, file.server.data);
+        let callers_file = place.as_deref().map(CallersFile::beside);
         let added_file = place.as_deref().map(AddedFile::beside);
         let login_file = place.as_deref().map(LoginFile::beside);
         let entries = added_file.as_ref().map(AddedFile::read).transpose()?.unwrap_or_default();
@@ -252,6 +264,8 @@ impl Config {
             cluster,
             postgres,
             token,
+            callers,
+            callers_file,
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,
             // The demo shows a tool; a real model has only the configured ones.
@@ -284,6 +298,18 @@ impl Config {
         })
     }
 
+    /// Returns all callers, also revoked ones. One of the configuration file goes before one that was made with its name.
+    pub(crate) fn known_callers(&self) -> Result<Vec<KnownCaller>> {
+        let mut all = self.callers.clone();
+        for kept in self.callers_file.iter().map(CallersFile::read).collect::<Result<Vec<_>>>()?.concat() {
+            let known = kept.known()?;
+            if !self.callers.iter().any(|caller| caller.name == known.name) {
+                all.push(known);
+            }
+        }
+        Ok(all)
+    }
+
     fn read(path: Option<&Path>) -> Result<File> {
         Ok(path.map(File::read).transpose()?.unwrap_or_default())
     }
@@ -296,10 +322,10 @@ impl Config {
 
     /// Checks that the server may listen on its address.
     pub(crate) fn check_exposure(&self) -> Result<()> {
-        if !self.listen.ip().is_loopback() && self.token.is_none() {
+        if !self.listen.ip().is_loopback() && self.token.is_none() && self.known_callers()?.is_empty() {
             bail!(
                 "refusing to listen on {}: other machines could use your models without a token; set one with \
-                 EVERTURN_TOKEN or `token` under [server], or listen on 127.0.0.1",
+                 EVERTURN_TOKEN or `token` under [server], make some with `everturn token new`, or listen on 127.0.0.1",
                 self.listen
             );
         }

@@ -39,7 +39,8 @@ pub(crate) fn of(
         true => format!("{scheme}://127.0.0.1:{}", address.port()),
         false => format!("{scheme}://{address}"),
     };
-    let token = if config.token.is_some() { "  (token required)" } else { "" };
+    let asks = config.token.is_some() || config.known_callers().is_ok_and(|known| !known.is_empty());
+    let token = if asks { "  (token required)" } else { "" };
     let mut text = format!("Everturn {} on {scheme}://{address}{token}\n\n", env!("CARGO_PKG_VERSION"));
     let mut say = |what: &str, text_of_it: &str| {
         // Writing to a string cannot fail.
@@ -54,7 +55,7 @@ pub(crate) fn of(
         say("tools", &visible(&format!("{}: {}", source.name, source_state(source))));
     }
     say("page", &format!("open {near} in a browser"));
-    let key = if config.token.is_some() { "EVERTURN_TOKEN=... " } else { "" };
+    let key = if asks { "EVERTURN_TOKEN=... " } else { "" };
     say("chat", &format!("{key}{program} chat --server {near} \"hello\""));
     say("openai", &format!("{near}/v1 is the base URL for OpenAI clients"));
     if let Some(data) = config.data.as_ref().map(|data| data.display().to_string()).or(database) {

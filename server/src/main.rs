@@ -3,6 +3,7 @@
 #[cfg(not(all(feature = "nats", feature = "otlp", feature = "postgres")))]
 mod absent;
 mod assembly;
+mod callers;
 mod capacity;
 mod cli;
 mod config;
@@ -28,6 +29,7 @@ mod serve;
 mod storage;
 mod titles;
 mod tls;
+mod token;
 mod traces;
 mod with;
 
@@ -108,6 +110,7 @@ async fn run(command: Command) -> Result<ExitCode> {
             logging::start(&environment, "off")?;
             mcp_login::run(args, &environment).await
         }
+        Command::Token(args) => token::run(args, &environment),
         Command::Calls(args) => {
             let token = host::token(args.running.token.as_ref(), &environment);
             everturn_terminal::calls(&args.running, token.as_ref(), args.watch).await

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use everturn_orchestrator::{Clock as _, Orchestrator, SystemClock};
 use everturn_terminal::{Resume, source_state};
-use everturn_transport_http::{Metrics, serve};
+use everturn_transport_http::{Callers, Metrics, serve};
 use everturn_wire::{ConversationId, ToolSourceStatus};
 use futures_util::future::join;
 use tokio::task::JoinHandle;
@@ -21,7 +21,8 @@ use crate::{
     mcp::McpServers,
     policy,
     providers::Providers,
-    retention, router,
+    retention,
+    router::{self, Place},
     serve::{GRACE, bind, save},
     storage::Storage,
 };
@@ -51,8 +52,8 @@ impl Private {
         let listener = bind(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)).await?;
         let address = listener.local_addr()?;
         let capacity = Capacity::of_process();
-        let (app, _) =
-            router::open(&orchestrator, &config, &providers, &servers, &capacity, Metrics::none(), address)?;
+        let place = Place { metrics: Metrics::none(), callers: Callers::default(), bound: address };
+        let (app, _) = router::open(&orchestrator, &config, &providers, &servers, &capacity, place)?;
         tokio::spawn(serve(listener, app, capacity.connections, pending()));
         let mut pruning = None;
         if let Some(journal) = storage.journal() {

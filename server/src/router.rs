@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::{Context as _, Result};
 use axum::{Router, extract::Request, routing::any};
 use everturn_orchestrator::Orchestrator;
-use everturn_transport_http::{Access, Guard, Metrics, router_with_sockets};
+use everturn_transport_http::{Access, Callers, Guard, Metrics, router_with_sockets};
 use everturn_transport_ws::Sockets;
 
 use crate::{
@@ -16,21 +16,29 @@ use crate::{
     providers::{self, Providers},
 };
 
-/// Returns everything served at `bound` with access control, and the WebSockets, which outlive their requests.
+/// What is a running server's own, beside its configuration.
+pub(crate) struct Place {
+    pub(crate) metrics: Metrics,
+    pub(crate) callers: Callers,
+    /// Where it listens.
+    pub(crate) bound: SocketAddr,
+}
+
+/// Returns everything served with access control, and the WebSockets, which outlive their requests.
 pub(crate) fn open(
     orchestrator: &Orchestrator,
     config: &Config,
     providers: &Providers,
     servers: &McpServers,
     capacity: &Capacity,
-    metrics: Metrics,
-    bound: SocketAddr,
+    Place { metrics, callers, bound }: Place,
 ) -> Result<(Router, Sockets)> {
     let access = Access {
         bound,
         hosts: config.allowed_hosts.clone(),
         origins: config.allowed_origins.clone(),
         token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
+        callers,
         is_open: |path| crate::page::is_open(path) || path == CALLBACK,
     };
     let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;

@@ -16,14 +16,15 @@ use futures_util::future::join;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
 
 use crate::{
-    assembly,
+    assembly, callers,
     capacity::Capacity,
     cli,
     config::{Config, Environment},
     greeting,
     mcp::McpServers,
     providers::Providers,
-    retention, router,
+    retention,
+    router::{self, Place},
     storage::Storage,
     titles, tls,
     traces::Exporting,
@@ -57,8 +58,10 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let orchestrator = assembly::orchestrator(&config, &providers, storage.clone(), &servers, traces);
     let capacity = Capacity::of_process();
     let upkeep = tokio::spawn(metrics.clone().keep_up());
-    let (app, sockets) =
-        router::open(&orchestrator, &config, &providers, &servers, &capacity, metrics, address)?;
+    let callers = callers::Kept::read(&config)?;
+    let place = Place { metrics, callers: callers.callers.clone(), bound: address };
+    let (app, sockets) = router::open(&orchestrator, &config, &providers, &servers, &capacity, place)?;
+    let noticing = tokio::spawn(callers.keep_up());
     let (offering, ()) = join(providers.start(&orchestrator), servers.settled()).await;
     let resumed = orchestrator.resume().await.context("cannot resume earlier turns")?;
     let pruning = storage.journal().map(|journal| {
@@ -116,6 +119,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     }
     logins.abort();
     sweeping.abort();
+    noticing.abort();
     titling.inspect(JoinHandle::abort);
     offering.abort();
     renewing.inspect(JoinHandle::abort);

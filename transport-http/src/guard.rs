@@ -1,6 +1,7 @@
 //! Access control.
 
 mod address;
+mod known;
 mod rules;
 mod token;
 
@@ -15,6 +16,7 @@ use axum::{
 };
 
 use crate::{refusal::Refusal, response_headers};
+pub use known::{Callers, KnownCaller, TokenHash};
 use rules::Rules;
 
 /// A path that is open to everyone.
@@ -30,8 +32,10 @@ pub struct Access {
     pub hosts: Vec<String>,
     /// Origins of other servers' pages that may use this server, each as `https://host` or `https://host:port`.
     pub origins: Vec<String>,
-    /// The token required of clients; `None` = none.
+    /// The administrator's token. Without one, and without callers, everybody is the administrator.
     pub token: Option<String>,
+    /// The callers. A request is passed on with the [`Caller`](everturn_orchestrator::Caller) that it is by.
+    pub callers: Callers,
     /// Whether a path may be read without the token: the page's own files.
     pub is_open: fn(path: &str) -> bool,
 }
@@ -70,7 +74,7 @@ impl Guard {
         Ok(Self { rules: Arc::new(Rules::new(access)?) })
     }
 
-    /// Restricts what the router serves to the owner of the server: with the token, or from this machine if there is none.
+    /// Restricts what the router serves to the owner of the server: the administrator, or this machine if nobody needs a token.
     /// Needs [`serve`](crate::serve), which knows where requests come from. Does not replace [`protect`](Self::protect).
     pub fn owners(&self, router: Router) -> Router {
         router.layer(from_fn_with_state(self.rules.clone(), is_owner))
@@ -110,11 +114,14 @@ async fn is_owner(State(rules): State<Arc<Rules>>, request: Request, next: Next)
 }
 
 async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next: Next) -> Response {
-    if request.uri().path() != HEALTH && !rules.has_token(&request) {
-        let why = "this server asks for its token: send it as `Authorization: Bearer <token>`, or for a WebSocket as the \
+    if request.uri().path() == HEALTH {
+        return next.run(request).await;
+    }
+    let Some(caller) = rules.caller(&request) else {
+        let why = "this server asks for its token, or a caller's that is valid: send it as `Authorization: Bearer <token>`, or for a WebSocket as the \
                    subprotocols `everturn, bearer.<base64url of the token>`";
         return Refusal::new(StatusCode::UNAUTHORIZED, why).at(request.uri().path());
-    }
-    rules.hide_token(&mut request);
+    };
+    rules.note(&mut request, caller);
     next.run(request).await
 }

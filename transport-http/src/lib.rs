@@ -34,7 +34,7 @@ mod response_headers;
 
 pub use api::{router, router_with_sockets};
 pub use connection::{Certificate, CertificateError, ConnectionLimits, serve, serve_tls};
-pub use guard::{Access, AccessError, Guard};
+pub use guard::{Access, AccessError, Callers, Guard, KnownCaller, TokenHash};
 pub use limits::CallLimits;
 pub use metrics::{Metrics, MetricsError};
 pub use pass::read_span;

@@ -15,9 +15,9 @@ const BYTES: usize = 256 << 10;
 #[derive(Clone)]
 pub struct Export {
     journal: Arc<dyn Journal>,
-    id: ConversationId,
+    full_id: ConversationId,
     /// The id under which its reader knows it.
-    shown: ConversationId,
+    id: ConversationId,
     head: Head,
     /// The `seq` of the last chunk that was read.
     at: u64,
@@ -33,18 +33,18 @@ impl Orchestrator {
         let journal = self.ports.journal.clone();
         let stored = journal.load(id).await?;
         let head = stored.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?.head;
-        Ok(Export { journal, id: id.clone(), shown: id.clone(), head, at: 0 })
+        Ok(Export { journal, full_id: id.clone(), id: id.clone(), head, at: 0 })
     }
 }
 
 impl Export {
     /// Returns the conversation's id.
     pub fn id(&self) -> &ConversationId {
-        &self.shown
+        &self.id
     }
 
-    pub(crate) fn shown_as(self, shown: ConversationId) -> Self {
-        Self { shown, ..self }
+    pub(crate) fn shown_as(self, id: ConversationId) -> Self {
+        Self { id, ..self }
     }
 
     /// Returns the conversation's head when the export began.
@@ -68,14 +68,14 @@ impl Export {
             max_bytes: Some(BYTES),
             take: Take::Oldest,
         };
-        let chunks = self.journal.chunks(&self.id, window).await?;
+        let chunks = self.journal.chunks(&self.full_id, window).await?;
         self.at = chunks.last().ok_or_else(|| self.deleted())?.seq;
         Ok(Some(chunks))
     }
 
     /// Checks that all chunks were of the same conversation.
     async fn check(&self) -> Result<(), Error> {
-        let stored = self.journal.load(&self.id).await?;
+        let stored = self.journal.load(&self.full_id).await?;
         let is_same = |head: &Head| head.created_at == self.head.created_at && head.end >= self.head.end;
         stored.filter(|stored| is_same(&stored.head)).map(drop).ok_or_else(|| self.deleted())
     }

@@ -20,10 +20,10 @@ impl View {
         &self,
         page: Page,
     ) -> Result<(Vec<ConversationSummary>, Option<ListCursor>), Error> {
-        let after = page.after.map(|after| self.full_cursor(after)).transpose()?;
+        let after = page.after.as_ref().map(|after| self.full_cursor(after)).transpose()?;
         let page = Page { after, caller: self.name().cloned(), ..page };
         let (list, next) = self.all.conversations(page).await?;
-        Ok((self.listed(list), next.map(|next| self.local_cursor(next))))
+        Ok((self.listed(list), next.map(|next| self.local_cursor(&next))))
     }
 
     /// Searches the caller's conversations. See [`Orchestrator::search`](crate::Orchestrator::search).
@@ -37,11 +37,11 @@ impl View {
         limit: usize,
     ) -> Result<(Vec<ConversationSummary>, Option<SearchCursor>), Error> {
         let after = match after {
-            Some(after) => Some(SearchCursor { at: self.full_cursor(after.at)?, ..after }),
+            Some(after) => Some(SearchCursor { at: self.full_cursor(&after.at)?, ..after }),
             None => None,
         };
         let (list, next) = self.all.search_of(self.name(), text, after, limit).await?;
-        let next = next.map(|next| SearchCursor { at: self.local_cursor(next.at), ..next });
+        let next = next.map(|next| SearchCursor { at: self.local_cursor(&next.at), ..next });
         Ok((self.listed(list), next))
     }
 
@@ -50,12 +50,12 @@ impl View {
         list
     }
 
-    fn full_cursor(&self, cursor: ListCursor) -> Result<ListCursor, Error> {
-        Ok(ListCursor { id: self.full(&cursor.id)?, ..cursor })
+    fn full_cursor(&self, cursor: &ListCursor) -> Result<ListCursor, Error> {
+        Ok(ListCursor { id: self.full(&cursor.id)?, ..*cursor })
     }
 
-    fn local_cursor(&self, cursor: ListCursor) -> ListCursor {
-        ListCursor { id: self.local(&cursor.id), ..cursor }
+    fn local_cursor(&self, cursor: &ListCursor) -> ListCursor {
+        ListCursor { id: self.local(&cursor.id), ..*cursor }
     }
 
     /// See [`Orchestrator::history`](crate::Orchestrator::history).

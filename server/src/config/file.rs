@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 
 use super::{
-    Hidden, amount::Amount, context_window::ContextWindow, one_or_more::OneOrMore, written::Written,
+    Hidden, amount::Amount, caller_table::CallerTable, context_window::ContextWindow, one_or_more::OneOrMore,
+    written::Written,
 };
 
 /// The whole file. Everything is optional.
@@ -35,6 +36,7 @@ pub(super) struct File {
     #[serde(rename = "route")]
     pub(super) routes: Vec<RouteTable>,
     pub(super) mcp: Vec<McpTable>,
+    pub(super) caller: Vec<CallerTable>,
     pub(super) default_model: Option<String>,
     pub(super) max_steps: Option<u32>,
     pub(super) max_parallel_tools: Option<u32>,
@@ -296,7 +298,6 @@ pub(super) struct RouteTable {
     pub(super) max_attempts: Option<u32>,
     pub(super) clamp_hints: Option<bool>,
     pub(super) sticky: Option<bool>,
-    /// The file of a schema, or the schema itself.
     pub(super) final_report: Option<Spanned<Value>>,
     pub(super) report_attempts: Option<Spanned<u32>>,
 }

@@ -9,13 +9,21 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use everturn_kernel::Target;
 use everturn_mcp::{LoginStore, ServerConfig};
+use everturn_transport_http::KnownCaller;
 
 use super::{
-    AddedFile, Cluster, Config, DEFAULT_LISTEN, Environment, Flags, LoginFile, Postgres, Provider, Retry,
-    data, given_listen, known, mcp, parse_listen, private_place,
+    AddedFile, CallersFile, Cluster, Config, DEFAULT_LISTEN, Environment, Flags, LoginFile, Postgres,
+    Provider, Retry, caller, data, given_listen, known, mcp, parse_listen, private_place,
     route::{self, Known},
     targets,
 };
+
+/// What is said about callers.
+pub(crate) struct Callers {
+    pub(crate) file: CallersFile,
+    pub(crate) configured: Vec<KnownCaller>,
+    pub(crate) has_token: bool,
+}
 
 impl Config {
     /// Returns only where added providers are kept, and the names that belong to the configuration.
@@ -44,6 +52,16 @@ impl Config {
         let logins: Arc<dyn LoginStore> = Arc::new(file.clone());
         servers.iter_mut().for_each(|server| server.logins = logins.clone());
         Ok((file, servers, off))
+    }
+
+    /// Returns only where callers are kept, those of the configuration file, and whether there is a token of the administrator.
+    pub(crate) fn callers(flags: &Flags, environment: &Environment<'_>) -> Result<Callers> {
+        let file = Self::read(Self::path(flags, environment).as_deref())?;
+        let configured = caller::resolve(&file.caller, environment, &file.source)?;
+        let has_token = environment.get("EVERTURN_TOKEN").is_some() || file.server.token.is_some();
+        let place = private_place(flags, environment, file.server.data);
+        let place = place.context("no home directory to keep callers in: name the data file with --data")?;
+        Ok(Callers { file: CallersFile::beside(&place), configured, has_token })
     }
 
     /// Returns only the path of the data file. Reading conversations needs no provider key.

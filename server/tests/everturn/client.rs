@@ -141,6 +141,14 @@ impl Socket {
         Self::try_open(server, path).await.expect("a socket")
     }
 
+    /// Opens a socket with this token.
+    pub(crate) async fn open_as(server: &Server, path: &str, token: &str) -> Self {
+        let url = format!("ws://{}{path}", server.authority());
+        let mut request = url.into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        Self(connect_async(request).await.expect("a socket").0)
+    }
+
     /// Returns `None` if the server is gone.
     pub(crate) async fn try_open(server: &Server, path: &str) -> Option<Self> {
         let request = format!("ws://{}{path}", server.authority()).into_client_request().unwrap();

@@ -7,6 +7,7 @@ mod approval;
 mod branch;
 #[cfg(target_os = "linux")]
 mod burst;
+mod callers;
 mod chat;
 mod client;
 #[cfg(target_os = "linux")]

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 45] = [
+const ALLOWED: [(&str, &[&str]); 47] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
@@ -22,6 +22,8 @@ const ALLOWED: [(&str, &[&str]); 45] = [
     // What the log tells about a turn.
     ("turn_log", &[]),
     ("tool", &[]),
+    // Who asks; not what may be seen.
+    ("caller", &[]),
     ("clock", &["panic"]),
     // Storage does not know who drives a turn or sends requests.
     ("journal", &["cursor", "json", "memory", "panic"]),
@@ -187,6 +189,21 @@ const ALLOWED: [(&str, &[&str]); 45] = [
             "status",
             "subscription",
             "timer",
+            "upstream",
+        ],
+    ),
+    // What one caller sees of the orchestrator, and all that transports see.
+    (
+        "view",
+        &[
+            "caller",
+            "cursor",
+            "error",
+            "journal",
+            "orchestrator",
+            "relay",
+            "status",
+            "subscription",
             "upstream",
         ],
     ),

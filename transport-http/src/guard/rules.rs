@@ -9,12 +9,13 @@ use axum::{
         header::{HOST, LINK, ORIGIN, UPGRADE},
     },
 };
+use everturn_orchestrator::Caller;
 use tower_http::cors::CorsLayer;
 
 use super::{
-    Access, AccessError,
+    Access, AccessError, Callers,
     address::{Host, Origin},
-    token::Token,
+    token::{self, Token},
 };
 use crate::{connection::Peer, refusal::Refusal};
 
@@ -44,16 +45,13 @@ const HEADERS: [&str; 16] = [
     "x-stainless-timeout",
 ];
 
-/// Marks a request that had the token.
-#[derive(Clone, Copy, Debug)]
-struct Shown;
-
 /// The validated access rules.
 pub(super) struct Rules {
     bound: SocketAddr,
     hosts: Vec<Host>,
     origins: Vec<Origin>,
     token: Option<Token>,
+    callers: Callers,
     is_open: fn(&str) -> bool,
 }
 
@@ -67,6 +65,7 @@ impl Rules {
             hosts: access.hosts.into_iter().map(host).collect::<Result<_, _>>()?,
             origins: access.origins.into_iter().map(origin).collect::<Result<_, _>>()?,
             token: access.token.map(token).transpose()?,
+            callers: access.callers,
             is_open: access.is_open,
         })
     }
@@ -90,19 +89,39 @@ impl Rules {
         self.check_origin(&host, request.headers())
     }
 
-    /// Whether the request has the token, or needs none.
-    pub(super) fn has_token(&self, request: &Request) -> bool {
-        let Some(token) = &self.token else { return true };
+    /// Returns who the request is by; `None` if it lacks a token that it needs.
+    pub(super) fn caller(&self, request: &Request) -> Option<Caller> {
+        if let Some(caller) = token::shown(request.headers()).find_map(|shown| self.whose(shown.bytes())) {
+            return Some(caller);
+        }
+        if !self.asks() {
+            return Some(Caller::administrator());
+        }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let is_page =
             reads && !request.headers().contains_key(UPGRADE) && (self.is_open)(request.uri().path());
-        is_page || token.is_shown(request.headers())
+        is_page.then(Caller::nobody)
+    }
+
+    /// Whether nobody is served without a token.
+    fn asks(&self) -> bool {
+        self.token.is_some() || self.callers.asks()
+    }
+
+    /// Returns whose token this is.
+    fn whose(&self, token: &[u8]) -> Option<Caller> {
+        match &self.token {
+            Some(administrators) if administrators.is(token) => Some(Caller::administrator()),
+            _ => self.callers.find(token),
+        }
     }
 
     /// Whether the request is by the owner of the server.
     pub(super) fn is_owner(&self, request: &Request) -> bool {
-        if let Some(token) = &self.token {
-            return request.extensions().get::<Shown>().is_some() || token.is_shown(request.headers());
+        if self.asks() {
+            // Noted when it was let in; else it shows a token now.
+            let known = request.extensions().get::<Caller>().cloned().or_else(|| self.caller(request));
+            return known.is_some_and(|caller| caller.is_administrator());
         }
         let Ok(host) = self.host(request) else { return false };
         let is_here = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();
@@ -118,11 +137,11 @@ impl Rules {
             && origins.all(is_own)
     }
 
-    /// Removes the token from a request that was let in, and notes that it had it.
-    pub(super) fn hide_token(&self, request: &mut Request) {
-        if let Some(token) = self.token.as_ref().filter(|token| token.is_shown(request.headers())) {
-            token.hide(request.headers_mut());
-            request.extensions_mut().insert(Shown);
+    /// Notes who a request that is let in is by, and removes all tokens of this server from it.
+    pub(super) fn note(&self, request: &mut Request, caller: Caller) {
+        request.extensions_mut().insert(caller);
+        if self.asks() {
+            token::hide(request.headers_mut(), |token| self.whose(token).is_some());
         }
     }
 

@@ -1,7 +1,7 @@
-//! The token required of clients.
+//! Tokens in requests.
 
 use axum::http::{
-    HeaderMap, HeaderName,
+    HeaderMap,
     header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -9,62 +9,74 @@ use subtle::ConstantTimeEq as _;
 
 const SCHEME: &[u8] = b"bearer ";
 
+/// The beginning of the subprotocol that carries a token.
+const SUBPROTOCOL: &[u8] = b"bearer.";
+
 /// Headers that carry the token as it is: Everturn's own, for callers whose other headers have a provider's credential,
 /// and those in which vendors' programs send their key.
-const PLAIN: [HeaderName; 4] = [
-    HeaderName::from_static("x-everturn-token"),
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("x-goog-api-key"),
-    HeaderName::from_static("api-key"),
-];
+const PLAIN: [&str; 4] = ["x-everturn-token", "x-api-key", "x-goog-api-key", "api-key"];
 
-/// The token in both forms. Compared in constant time, and never displayed.
+/// The administrator's token. Compared in constant time, and never displayed.
 pub(super) struct Token {
     plain: String,
-    /// As a WebSocket subprotocol, because a browser lets a page send nothing else when it opens a socket.
-    subprotocol: String,
+}
+
+/// A token that a request shows.
+pub(super) enum Shown<'r> {
+    Plain(&'r [u8]),
+    /// As a WebSocket subprotocol, in base64url, because a browser lets a page send nothing else when it opens a socket.
+    Encoded(Vec<u8>),
 }
 
 impl Token {
     /// Returns `None` if a header could not carry the token.
     pub(super) fn new(text: &str) -> Option<Self> {
         let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        let subprotocol = format!("bearer.{}", URL_SAFE_NO_PAD.encode(text));
-        fits.then(|| Self { plain: text.to_owned(), subprotocol })
+        fits.then(|| Self { plain: text.to_owned() })
     }
 
-    pub(super) fn is_shown(&self, headers: &HeaderMap) -> bool {
-        let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL);
-        let mut offered = offered
-            .iter()
-            .flat_map(|list| list.as_bytes().split(|byte| *byte == b','))
-            .map(<[u8]>::trim_ascii);
-        self.is_bearer(headers)
-            || PLAIN.iter().any(|name| self.is_in(headers, name))
-            || offered.any(|protocol| self.subprotocol.as_bytes().ct_eq(protocol).into())
+    pub(super) fn is(&self, shown: &[u8]) -> bool {
+        self.plain.as_bytes().ct_eq(shown).into()
     }
+}
 
-    /// Removes the token from where it was shown: nothing behind the guard needs it, and no provider may receive it.
-    pub(super) fn hide(&self, headers: &mut HeaderMap) {
-        if self.is_bearer(headers) {
-            headers.remove(AUTHORIZATION);
-        }
-        for name in PLAIN {
-            if self.is_in(headers, &name) {
-                headers.remove(name);
-            }
+impl Shown<'_> {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Plain(bytes) => bytes,
+            Self::Encoded(bytes) => bytes,
         }
     }
+}
 
-    fn is_bearer(&self, headers: &HeaderMap) -> bool {
-        headers.get_all(AUTHORIZATION).iter().any(|value| {
-            let Some((scheme, token)) = value.as_bytes().split_at_checked(SCHEME.len()) else { return false };
-            let is_token: bool = self.plain.as_bytes().ct_eq(token.trim_ascii()).into();
-            scheme.eq_ignore_ascii_case(SCHEME) && is_token
-        })
-    }
+/// Returns everything in a request that may be a token of this server; Everturn's own header first.
+pub(super) fn shown(headers: &HeaderMap) -> impl Iterator<Item = Shown<'_>> {
+    let [own, others @ ..] = PLAIN;
+    let plain = |name: &'static str| headers.get_all(name).iter().map(|value| Shown::Plain(value.as_bytes()));
+    let bearer = headers.get_all(AUTHORIZATION).iter().filter_map(|value| bearer(value.as_bytes()));
+    let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let offered = offered.flat_map(|list| list.as_bytes().split(|byte| *byte == b','));
+    let offered = offered.filter_map(|protocol| {
+        let encoded = protocol.trim_ascii().strip_prefix(SUBPROTOCOL)?;
+        URL_SAFE_NO_PAD.decode(encoded).ok().map(Shown::Encoded)
+    });
+    plain(own).chain(bearer.map(Shown::Plain)).chain(offered).chain(others.into_iter().flat_map(plain))
+}
 
-    fn is_in(&self, headers: &HeaderMap, name: &HeaderName) -> bool {
-        headers.get_all(name).iter().any(|value| self.plain.as_bytes().ct_eq(value.as_bytes()).into())
+/// Removes every token of this server (`is_ours`): nothing behind the guard needs one, and no provider may receive it.
+pub(super) fn hide(headers: &mut HeaderMap, is_ours: impl Fn(&[u8]) -> bool) {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    if values.any(|value| bearer(value.as_bytes()).is_some_and(&is_ours)) {
+        headers.remove(AUTHORIZATION);
     }
+    for name in PLAIN {
+        if headers.get_all(name).iter().any(|value| is_ours(value.as_bytes())) {
+            headers.remove(name);
+        }
+    }
+}
+
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(SCHEME.len())?;
+    scheme.eq_ignore_ascii_case(SCHEME).then(|| token.trim_ascii())
 }

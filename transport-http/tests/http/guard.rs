@@ -1,7 +1,7 @@
 //! Access control.
 
 use axum::{body::Body, routing::get};
-use everturn_transport_http::{Access, AccessError, CallLimits, Guard, Metrics, router};
+use everturn_transport_http::{Access, AccessError, CallLimits, Callers, Guard, Metrics, router};
 use hyper::{HeaderMap, Method, StatusCode, header::HOST};
 use serde_json::json;
 
@@ -21,6 +21,7 @@ fn access(bound: &str) -> Access {
         hosts: Vec::new(),
         origins: Vec::new(),
         token: None,
+        callers: Callers::default(),
         is_open: |path| path == "/" || path.starts_with("/page/"),
     }
 }

@@ -39,7 +39,7 @@ mod world;
 mod storage;
 
 use everturn_orchestrator::Orchestrator;
-use everturn_transport_http::{Access, CallLimits, Guard, Metrics, router};
+use everturn_transport_http::{Access, CallLimits, Callers, Guard, Metrics, router};
 use world::World;
 
 async fn world() -> World {
@@ -62,6 +62,7 @@ async fn guarded(app: impl FnOnce(Orchestrator) -> axum::Router) -> World {
             hosts: Vec::new(),
             origins: Vec::new(),
             token: Some("secret".to_owned()),
+            callers: Callers::default(),
             is_open: |_| false,
         };
         Guard::new(access).unwrap().protect(app(orchestrator))

@@ -1,0 +1,203 @@
+//! `everturn token`: makes, lists, revokes and rotates the tokens of callers.
+
+use std::{
+    io::{Write as _, stderr},
+    process::ExitCode,
+};
+
+use anyhow::{Result, bail};
+use everturn_orchestrator::{Clock as _, SystemClock};
+use everturn_terminal::printer::{self, Ink, Printer};
+use everturn_transport_http::TokenHash;
+use everturn_wire::CallerName;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::{
+    cli::{New, Token, TokenAction},
+    config::{Callers, CallersFile, Config, Environment, KeptCaller, ScopeName, USUAL_SCOPES, until},
+};
+
+const GAP: &str = "  ";
+
+/// Runs the command.
+pub(crate) fn run(args: Token, environment: &Environment<'_>) -> Result<ExitCode> {
+    let callers = Config::callers(&args.flags(), environment)?;
+    match args.action {
+        TokenAction::New(new) => self::new(new, &callers),
+        TokenAction::List { json } => list(&callers, json),
+        TokenAction::Revoke { name } => revoke(&name, &callers),
+        TokenAction::Rotate { name, until } => rotate(&name, until, &callers),
+    }
+}
+
+fn new(new: New, callers: &Callers) -> Result<ExitCode> {
+    let New { name, scopes, until, print } = new;
+    let name = CallerName::parse(&name)?;
+    check_free(&name, callers)?;
+    let scopes = if scopes.is_empty() { USUAL_SCOPES.to_vec() } else { scopes };
+    let token = fresh();
+    let hash = TokenHash::of(token.as_bytes()).to_string();
+    let caller =
+        KeptCaller { name: name.to_string(), scopes, token_hash: Some(hash), until: checked(until)? };
+    if print {
+        let table = toml::to_string(&caller)?;
+        return told(
+            &token,
+            &["", "For the configuration file:", "", &format!("[[caller]]\n{}", table.trim_end())],
+        );
+    }
+    let shown = words(&caller.scopes);
+    let is_first = callers.file.change(|kept| {
+        if kept.iter().any(|kept| kept.name == caller.name) {
+            bail!("there is a caller {name} already: `everturn token rotate {name}` makes it another token");
+        }
+        kept.push(caller);
+        Ok(kept.len() == 1 && callers.configured.is_empty())
+    })?;
+    let kept = format!(
+        "{name} ({shown}) is kept in {}, with a hash of this token, which is shown only now.",
+        callers.file.path().display()
+    );
+    let note = "From now on, servers that use it ask everybody for a token. The administrator's is EVERTURN_TOKEN, which is not set \
+                here, or that of a caller with --scope admin.";
+    let notes: &[&str] = if is_first && !callers.has_token { &[&kept, note] } else { &[&kept] };
+    told(&token, notes)
+}
+
+fn rotate(name: &str, until: Option<String>, callers: &Callers) -> Result<ExitCode> {
+    let (token, until) = (fresh(), checked(until)?);
+    let hash = TokenHash::of(token.as_bytes()).to_string();
+    change(name, callers, |caller| {
+        caller.token_hash = Some(hash);
+        caller.until = until;
+    })?;
+    told(&token, &[&format!("The former token of {name} is no longer valid. This one is shown only now.")])
+}
+
+fn revoke(name: &str, callers: &Callers) -> Result<ExitCode> {
+    change(name, callers, |caller| caller.token_hash = None)?;
+    let mut out = Printer::of_stdout();
+    out.line(Ink::Plain, &format!("The token of {name} is no longer valid. Its conversations are kept."))?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Changes one caller of the file.
+fn change(name: &str, callers: &Callers, change: impl FnOnce(&mut KeptCaller)) -> Result<()> {
+    if callers.configured.iter().any(|caller| caller.name.as_str() == name) {
+        bail!("{name} is in the configuration file, and can only be changed there");
+    }
+    callers.file.change(|kept| match kept.iter_mut().find(|caller| caller.name == name) {
+        Some(caller) => {
+            change(caller);
+            Ok(())
+        }
+        None => bail!("there is no caller {name:?}; `everturn token list` lists them"),
+    })
+}
+
+/// What `list` says of a caller.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    scopes: Vec<&'static str>,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    from: &'static str,
+}
+
+fn list(callers: &Callers, json: bool) -> Result<ExitCode> {
+    let all = listed(&callers.file, callers)?;
+    let mut out = Printer::of_stdout();
+    if json {
+        out.line(Ink::Plain, &serde_json::to_string_pretty(&all)?)?;
+    } else if all.is_empty() {
+        out.line(Ink::Plain, "There are no callers. Make one: everturn token new NAME")?;
+    } else {
+        let head = ["NAME", "SCOPES", "STATUS", "UNTIL", "FROM"].map(str::to_owned);
+        let row = |listed: &Listed| {
+            let until = listed.until.clone().unwrap_or_else(|| "-".to_owned());
+            let words = [listed.name.clone(), listed.scopes.join(","), listed.status.to_owned(), until];
+            let [name, scopes, status, until] = words;
+            [name, scopes, status, until, listed.from.to_owned()]
+        };
+        let rows: Vec<_> = [head].into_iter().chain(all.iter().map(row)).collect();
+        for (at, row) in rows.iter().enumerate() {
+            let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+            let padded = (0..4).map(|column| printer::pad(&row[column], width(column)));
+            let line = padded.chain([row[4].clone()]).collect::<Vec<_>>().join(GAP);
+            out.line(if at == 0 { Ink::Faint } else { Ink::Plain }, &line)?;
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed(file: &CallersFile, callers: &Callers) -> Result<Vec<Listed>> {
+    let now = SystemClock::new().now().0;
+    let status = |has_token: bool, until: Option<u64>| match until {
+        _ if !has_token => "revoked",
+        Some(until) if until <= now => "expired",
+        _ => "valid",
+    };
+    let mut all = Vec::new();
+    for caller in &callers.configured {
+        all.push(Listed {
+            name: caller.name.to_string(),
+            scopes: caller.scopes.iter().map(|scope| ScopeName::from(*scope).as_str()).collect(),
+            status: status(true, caller.until),
+            until: caller.until.map(moment),
+            from: "configuration",
+        });
+    }
+    for kept in file.read()? {
+        let known = kept.known()?;
+        all.push(Listed {
+            scopes: kept.scopes.iter().map(|scope| scope.as_str()).collect(),
+            status: status(known.token.is_some(), known.until),
+            name: kept.name,
+            until: kept.until,
+            from: "token new",
+        });
+    }
+    Ok(all)
+}
+
+fn moment(at: u64) -> String {
+    let at = i64::try_from(at).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
+    at.map(|at| at.to_string()).unwrap_or_default()
+}
+
+fn check_free(name: &CallerName, callers: &Callers) -> Result<()> {
+    match callers.configured.iter().any(|caller| caller.name == *name) {
+        true => bail!("{name} is in the configuration file: choose another name"),
+        false => Ok(()),
+    }
+}
+
+fn checked(text: Option<String>) -> Result<Option<String>> {
+    text.as_deref().map(until).transpose()?;
+    Ok(text)
+}
+
+/// Returns a new token: 244 random bits.
+fn fresh() -> String {
+    format!("evt_{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
+}
+
+fn words(scopes: &[ScopeName]) -> String {
+    scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Prints a token to standard output, and the rest to standard error, so that a script can take the token.
+fn told(token: &str, notes: &[&str]) -> Result<ExitCode> {
+    let mut out = Printer::of_stdout();
+    out.line(Ink::Plain, token)?;
+    out.flush()?;
+    for note in notes {
+        writeln!(stderr(), "{note}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,131 @@
+//! Several callers behind one server: what each may use and see, through every door.
+
+use everturn_sim::{Loopback, Reply, Request, chat, fault};
+use hyper::Method;
+use serde_json::{Value, json};
+use tokio::{task::yield_now, time::timeout};
+
+use crate::{
+    client::{Response, Socket, ndjson, send, try_send},
+    home::{DEADLINE, Home, LONG, Server, stderr, stdout},
+};
+
+mod door;
+mod isolation;
+mod key;
+mod socket;
+mod token;
+
+/// What only Ann has said, and what only her conversations are called.
+const SECRETS: [&str; 3] = ["heron", "plans", "@ann"];
+const ADMIN: &str = "the-administrators";
+
+/// A server with callers, and a token of each.
+struct World {
+    provider: Loopback,
+    home: Home,
+    server: Server,
+    ann: String,
+    ben: String,
+}
+
+/// Answers at once, unless a request asks to wait.
+fn model(request: &Request) -> Reply {
+    let body = String::from_utf8_lossy(&request.body);
+    if body.contains("wait for it") {
+        return fault::overloaded();
+    }
+    match request.path.as_str() {
+        path if path.contains("messages") => Reply::json(200, &json!({ "content": "passed" })),
+        _ => chat::text(["Fine."]).reply(),
+    }
+}
+
+async fn make_token(home: &Home, words: &[&str]) -> String {
+    let made = home.run(&[&["token", "new"], words].concat()).await;
+    assert!(made.status.success(), "{}", stderr(&made));
+    stdout(&made).trim().to_owned()
+}
+
+impl World {
+    async fn new() -> Self {
+        let provider = Loopback::with(model).await;
+        let url = provider.base_url();
+        let home = Home::with(&format!(
+            "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[retry]\n{LONG}\n[[provider]]\nname = \"sim\"\nbase_url = \"{url}/v1\"\n\
+             models = [\"model\"]\n[[provider]]\nname = \"claude\"\nkind = \"anthropic\"\napi_key = \"sk-own-12345678\"\n\
+             base_url = \"{url}\"\nmodels = [\"claude-a\"]\n[[provider]]\nname = \"gem\"\nkind = \"gemini\"\napi_key = \
+             \"sk-own-12345678\"\nbase_url = \"{url}\"\nmodels = [\"gemini-a\"]\n"
+        ));
+        let ann = make_token(&home, &["ann"]).await;
+        let ben = make_token(&home, &["ben"]).await;
+        let mut command = home.command(&["--listen", "127.0.0.1:0"]);
+        command.env("EVERTURN_TOKEN", ADMIN);
+        let server = home.launch(command).await.expect("a greeting");
+        Self { provider, home, server, ann, ben }
+    }
+
+    async fn ask(&self, token: &str, method: &str, path: &str, body: Option<&Value>) -> Response {
+        let bearer = format!("Bearer {token}");
+        let mut headers = vec![("authorization", bearer.as_str())];
+        headers.extend(body.map(|_| ("content-type", "application/json")));
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let body = body.map(Value::to_string).unwrap_or_default();
+        // A refusal can get lost if the server closes the connection while the body is on its way.
+        for _ in 0..5 {
+            if let Some(answer) = try_send(&self.server, method.clone(), path, &headers, body.clone()).await {
+                return answer;
+            }
+        }
+        panic!("no answer: {path}")
+    }
+
+    async fn json(&self, token: &str, path: &str) -> Value {
+        let response = self.ask(token, "GET", path, None).await;
+        assert_eq!(response.status, 200, "{path}");
+        response.json().await
+    }
+
+    /// Has a caller send a message, and returns its conversation when the answer is complete.
+    async fn chat(&self, token: &str, body: &Value) -> String {
+        let response = self.ask(token, "POST", "/chat", Some(body)).await;
+        assert_eq!(response.status, 200, "{body}");
+        let id = response.header("x-conversation-id").to_owned();
+        let events = ndjson(response).await;
+        assert!(events.iter().all(|event| event["conversationId"] == *id), "{events:?}");
+        id
+    }
+
+    /// Has Ann talk: a conversation with a name, one without, and one whose turn waits and has a queue.
+    async fn with_ann_talking(self) -> Self {
+        let plans = json!({ "message": "The heron nests in April", "conversationId": "plans" });
+        assert_eq!(self.chat(&self.ann, &plans).await, "plans");
+        self.chat(&self.ann, &json!({ "message": "heron again" })).await;
+        let waiting = json!({ "message": "heron, wait for it", "conversationId": "plans-2" });
+        drop(self.ask(&self.ann, "POST", "/chat", Some(&waiting)).await);
+        let queued = json!({ "text": "heron queued", "messageId": "heron-1" });
+        assert_eq!(
+            self.ask(&self.ann, "POST", "/conversations/plans-2/queue", Some(&queued)).await.status,
+            200
+        );
+        self
+    }
+
+    /// Everything that Ann sees of her conversations.
+    async fn anns(&self) -> Value {
+        let mut all = vec![self.json(&self.ann, "/conversations").await];
+        for id in ["plans", "plans-2"] {
+            for what in ["", "/metrics", "/status", "/approvals", "/retry"] {
+                all.push(self.json(&self.ann, &format!("/conversations/{id}{what}")).await);
+            }
+        }
+        // The attempt that waits may be repeated meanwhile, but not by anybody here.
+        json!(all)
+    }
+}
+
+fn assert_silent(text: &str, what: &str) {
+    for secret in SECRETS {
+        assert!(!text.contains(secret), "{what} tells {secret}: {text}");
+    }
+}

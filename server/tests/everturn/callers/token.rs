@@ -1,0 +1,120 @@
+//! Tokens: made, used, revoked, rotated, expired; and never kept.
+
+use super::*;
+
+/// Waits until the server knows a token.
+pub(super) async fn until_known(world: &World, token: &str) {
+    until_status(world, token, 200).await;
+}
+
+async fn until_status(world: &World, token: &str, status: u16) {
+    let known = async {
+        while world.ask(token, "GET", "/models", None).await.status != status {
+            yield_now().await;
+        }
+    };
+    timeout(DEADLINE, known).await.expect("the server notices in time");
+}
+
+#[tokio::test]
+async fn a_running_server_notices_what_becomes_of_tokens() {
+    let world = World::new().await.with_ann_talking().await;
+    let mut socket = Socket::open_as(&world.server, "/ws", &world.ann).await;
+    let stream = world.ask(&world.ann, "GET", "/conversations/plans/events", None).await;
+    let rotated = world.home.run(&["token", "rotate", "ann"]).await;
+    let ann = stdout(&rotated).trim().to_owned();
+    until_status(&world, &ann, 200).await;
+    assert_eq!(world.ask(&world.ann, "GET", "/models", None).await.status, 401);
+    // What the former token had opened is closed.
+    socket.close_code().await;
+    assert!(stream.try_text().await.is_none(), "it is cut off");
+    assert_eq!(world.json(&ann, "/conversations").await.as_array().unwrap().len(), 3);
+    let revoked = world.home.run(&["token", "revoke", "ann"]).await;
+    assert_eq!(stdout(&revoked), "The token of ann is no longer valid. Its conversations are kept.\n");
+    until_status(&world, &ann, 401).await;
+    assert_eq!(world.ask(&world.ben, "GET", "/models", None).await.status, 200);
+    // A name stays with its conversations: nobody else gets it by mistake.
+    let again = world.home.run(&["token", "new", "ann"]).await;
+    assert!(
+        !again.status.success() && stderr(&again).contains("everturn token rotate ann"),
+        "{}",
+        stderr(&again)
+    );
+    let list = stdout(&world.home.run(&["token", "list"]).await);
+    assert!(list.contains("ann   chat,calls  revoked"), "{list}");
+    // The file is gone, but nobody becomes the administrator.
+    let file = world.home.journal().with_file_name("everturn.db.callers.toml");
+    std::fs::remove_file(&file).unwrap();
+    until_status(&world, &world.ben, 401).await;
+    assert_eq!(send(&world.server, Method::GET, "/models", &[], String::new()).await.status, 401);
+    assert_eq!(world.ask(ADMIN, "GET", "/models", None).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_token_is_kept_nowhere() {
+    let world = World::new().await.with_ann_talking().await;
+    let file = world.home.journal().with_file_name("everturn.db.callers.toml");
+    use std::os::unix::fs::PermissionsExt as _;
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let directory = world.home.journal().parent().unwrap().to_owned();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        for token in [&world.ann, &world.ben] {
+            let found = bytes.windows(token.len()).any(|bytes| bytes == token.as_bytes());
+            assert!(!found, "{}", path.display());
+        }
+    }
+}
+
+#[tokio::test]
+async fn callers_of_the_configuration_need_no_file() {
+    let provider = Loopback::with(model).await;
+    let made = Home::empty().run(&["token", "new", "ann", "--print", "--scope", "chat"]).await;
+    let (token, table) = (stdout(&made), stderr(&made));
+    let table = table.split_once("[[caller]]").unwrap().1;
+    let url = provider.base_url();
+    let home = Home::with(&format!(
+        "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[[provider]]\nname = \"sim\"\nbase_url = \"{url}/v1\"\nmodels = [\"model\"]\n\
+         [[caller]]\n{table}\n[[caller]]\nname = \"ci\"\ntoken_env = \"CI_TOKEN\"\n"
+    ));
+    let mut command = home.command(&["--listen", "127.0.0.1:0", "--memory"]);
+    command.env("CI_TOKEN", "a-long-token-of-the-ci");
+    let server = home.launch(command).await.expect("a greeting");
+    for (token, status) in [(token.trim(), 200), ("a-long-token-of-the-ci", 200), ("another", 401)] {
+        let bearer = format!("Bearer {token}");
+        let answer =
+            send(&server, Method::GET, "/models", &[("authorization", &bearer)], String::new()).await;
+        assert_eq!(answer.status, status);
+    }
+    let lacking = home.run(&["--listen", "127.0.0.1:0", "--memory"]).await;
+    assert!(stderr(&lacking).contains("CI_TOKEN"), "{}", stderr(&lacking));
+}
+
+#[tokio::test]
+async fn what_was_there_before_belongs_to_the_administrator() {
+    let provider = Loopback::with(model).await;
+    let home = Home::with_provider(&provider, LONG);
+    let server = home.serve().await;
+    let body = json!({ "message": "The heron was here first", "conversationId": "plans" });
+    let json = [("content-type", "application/json")];
+    let first = send(&server, Method::POST, "/chat", &json, body.to_string()).await;
+    assert_eq!(first.status, 200);
+    ndjson(first).await;
+    let ann = make_token(&home, &["ann"]).await;
+    let boss = make_token(&home, &["boss", "--scope", "admin"]).await;
+    let asked = async |token: &str, path: &str| {
+        let bearer = format!("Bearer {token}");
+        send(&server, Method::GET, path, &[("authorization", &bearer)], String::new()).await
+    };
+    // From now on, everybody needs a token.
+    let known = async {
+        while send(&server, Method::GET, "/conversations", &[], String::new()).await.status != 401 {
+            yield_now().await;
+        }
+    };
+    timeout(DEADLINE, known).await.unwrap();
+    assert_eq!(asked(&ann, "/conversations").await.json().await, json!([]));
+    assert_eq!(asked(&ann, "/conversations/plans").await.status, 404);
+    assert!(asked(&boss, "/conversations/plans").await.text().await.contains("heron"));
+}

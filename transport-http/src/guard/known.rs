@@ -1,0 +1,190 @@
+//! The callers that a server knows, by the hashes of their tokens.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
+
+use everturn_orchestrator::{Caller, Clock, Scope, SystemClock};
+use everturn_wire::CallerName;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+/// The SHA-256 of a token. Tokens are random and long, so that nothing slower is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TokenHash([u8; 32]);
+
+impl TokenHash {
+    /// Returns the hash of a token.
+    pub fn of(token: &[u8]) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+
+    /// Reads 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut hash = [0; 32];
+        if text.len() != 2 * hash.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (at, byte) in hash.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+        }
+        Some(Self(hash))
+    }
+}
+
+impl fmt::Display for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TokenHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenHash(..)")
+    }
+}
+
+/// A caller, and when its token is valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownCaller {
+    /// Its name.
+    pub name: CallerName,
+    /// What it may use.
+    pub scopes: Vec<Scope>,
+    /// The hash of its token; `None` = it was revoked.
+    pub token: Option<TokenHash>,
+    /// When its token expires, in epoch milliseconds.
+    pub until: Option<u64>,
+}
+
+/// The callers that a server knows. They can be replaced while it runs. Cheap to clone; all clones are the same.
+#[derive(Clone)]
+pub struct Callers {
+    clock: Arc<dyn Clock>,
+    book: Arc<RwLock<Book>>,
+}
+
+impl Default for Callers {
+    /// Knows nobody yet, and follows the machine's clock.
+    fn default() -> Self {
+        Self::new(Arc::new(SystemClock::new()))
+    }
+}
+
+#[derive(Default)]
+struct Book {
+    /// Whether there ever was a caller. Then nobody is served without a token, although all may have been removed since.
+    asks: bool,
+    known: HashMap<TokenHash, Entry>,
+}
+
+struct Entry {
+    known: KnownCaller,
+    caller: Caller,
+}
+
+impl Callers {
+    /// Knows nobody yet.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, book: Arc::default() }
+    }
+
+    /// Replaces all callers. Sockets and streams of those whose token is no longer valid, or may do something else, end.
+    pub fn replace(&self, all: Vec<KnownCaller>) {
+        let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
+        book.asks |= !all.is_empty();
+        let mut before = std::mem::take(&mut book.known);
+        for known in all {
+            let Some(token) = known.token else { continue };
+            let same = before.remove(&token).filter(|entry| entry.known == known);
+            let caller = same.map(|entry| entry.caller);
+            let caller = caller.unwrap_or_else(|| Caller::new(known.name.clone(), known.scopes.clone()));
+            book.known.insert(token, Entry { known, caller });
+        }
+        before.into_values().for_each(|gone| gone.caller.end());
+        drop(book);
+        self.expire();
+    }
+
+    /// Ends the sockets and streams of callers whose tokens have expired. Call it periodically.
+    pub fn expire(&self) {
+        let now = self.clock.now().0;
+        self.read()
+            .known
+            .values()
+            .filter(|entry| entry.has_expired(now))
+            .for_each(|entry| entry.caller.end());
+    }
+
+    /// Whether nobody is served without a token.
+    pub(super) fn asks(&self) -> bool {
+        self.read().asks
+    }
+
+    /// Returns whose token this is.
+    pub(super) fn find(&self, token: &[u8]) -> Option<Caller> {
+        let hash = TokenHash::of(token);
+        let book = self.read();
+        // How long the look-up takes says something about hashes, from which nothing follows about tokens.
+        let entry = book.known.get(&hash)?;
+        let is_it: bool = entry.known.token.is_some_and(|known| known.0.ct_eq(&hash.0).into());
+        (is_it && !entry.has_expired(self.clock.now().0)).then(|| entry.caller.clone())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Book> {
+        self.book.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn has_expired(&self, now: u64) -> bool {
+        self.known.until.is_some_and(|until| until <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_orchestrator::kernel::Millis;
+    use everturn_sim::VirtualClock;
+
+    use super::*;
+
+    fn known(name: &str, token: &str, until: Option<u64>) -> KnownCaller {
+        let token = Some(TokenHash::of(token.as_bytes()));
+        KnownCaller { name: CallerName::parse(name).unwrap(), scopes: vec![Scope::Chat], token, until }
+    }
+
+    #[test]
+    fn a_hash_is_read_as_it_is_written() {
+        let hash = TokenHash::of(b"secret");
+        assert_eq!(TokenHash::parse(&hash.to_string()), Some(hash));
+        for bad in ["", "ab", &"g".repeat(64), &"+1".repeat(32), &"ä".repeat(32)] {
+            assert_eq!(TokenHash::parse(bad), None, "{bad}");
+        }
+        assert!(!format!("{hash:?}").contains(&hash.to_string()[..8]));
+    }
+
+    #[test]
+    fn a_token_is_known_until_it_expires_is_rotated_or_revoked() {
+        let clock = VirtualClock::new(Millis(1_000));
+        let callers = Callers::new(Arc::new(clock.clone()));
+        assert!(!callers.asks() && callers.find(b"a").is_none());
+        callers.replace(vec![known("ann", "a", Some(2_000)), known("ben", "b", None)]);
+        let name =
+            |token: &str| callers.find(token.as_bytes()).map(|caller| caller.name().unwrap().to_string());
+        assert_eq!((name("a").as_deref(), name("b").as_deref()), (Some("ann"), Some("ben")));
+        for forged in ["", "A", "a ", "aa", &TokenHash::of(b"a").to_string()] {
+            assert!(name(forged).is_none(), "{forged}");
+        }
+        clock.advance(std::time::Duration::from_secs(1));
+        assert_eq!((name("a"), name("b").as_deref()), (None, Some("ben")));
+        callers.replace(vec![known("ben", "c", None)]);
+        assert_eq!((name("b"), name("c").as_deref()), (None, Some("ben")));
+        callers.replace(vec![KnownCaller { token: None, ..known("ben", "c", None) }]);
+        assert!(name("c").is_none() && callers.asks());
+        callers.replace(Vec::new());
+        assert!(callers.asks(), "nobody becomes the administrator because a file is gone");
+    }
+}
