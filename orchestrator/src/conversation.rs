@@ -31,6 +31,7 @@ use crate::{
     layer::Layer,
     log::EventLog,
     memory::{Account, Memory, weight},
+    model_settings::OfConversation,
     observer::Observers,
     permission::Grants,
     shutdown::Shutdown,
@@ -58,6 +59,8 @@ pub(crate) struct Conversation {
     pub(crate) id: ConversationId,
     /// The conversation's retry settings.
     pub(crate) retry: Arc<Layer>,
+    /// What it sets for its model.
+    pub(crate) model_settings: OfConversation,
     /// The tools that are allowed for the whole conversation.
     pub(crate) grants: Grants,
     /// The memory that it takes.
@@ -152,6 +155,7 @@ impl Conversation {
         Arc::new(Self {
             id,
             retry: Arc::default(),
+            model_settings: OfConversation::default(),
             grants: Grants::default(),
             account,
             state: Mutex::new(state),

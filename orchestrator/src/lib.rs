@@ -26,6 +26,7 @@ mod log;
 mod memory;
 mod model;
 mod model_reviewer;
+mod model_settings;
 mod names;
 mod new_id;
 mod notice;

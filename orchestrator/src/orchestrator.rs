@@ -12,6 +12,7 @@ mod export;
 mod key_claim;
 mod list;
 mod lost_reply;
+mod model_settings;
 mod query;
 mod relay;
 mod request_key;
@@ -24,8 +25,8 @@ mod waker;
 use std::sync::Arc;
 
 use everturn_wire::{
-    ApprovalMode, CallerName, CallerTool, ConversationId, Image, Message, Parameters, RequiredReport,
-    RetrySettings, TraceContext, TurnId,
+    ApprovalMode, CallerName, CallerTool, ConversationId, Image, Message, ModelSettings, Parameters,
+    RequiredReport, RetrySettings, TraceContext, TurnId,
 };
 use tokio::sync::broadcast;
 
@@ -92,6 +93,8 @@ pub struct StartTurn {
     ///
     /// [`Builder::final_report`]: crate::Builder::final_report
     pub final_report: Option<RequiredReport>,
+    /// What the conversation sets for its model from this turn on, in place of what it set before.
+    pub model_settings: Option<ModelSettings>,
     /// The trace that the request belongs to. It is kept with the turn and sent on to providers.
     pub trace: Option<TraceContext>,
     /// Whose idempotency key it is, and whose conversation, if none is named. `None` = the administrator's.
@@ -213,7 +216,7 @@ impl Orchestrator {
         let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
         let calls = Arc::new(Calls::new(memory.clone()));
         let home = Home { loaded: Arc::default(), timers, shutdown, observers, peers, memory };
-        let registry = Arc::new(Registry::new(journal, clock, retry, home));
+        let registry = Arc::new(Registry::new(journal, clock, retry, ports.model_settings.clone(), home));
         waker.set(&registry, &ports, &calls);
         Self { registry, ports, calls, hidden: None }
     }

@@ -5,7 +5,7 @@ mod loading;
 use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::Millis;
-use everturn_wire::{ConversationId, RetrySettings};
+use everturn_wire::{ConversationId, ModelSettings, RetrySettings};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     error::Error,
     journal::{Journal, JournalError, Window},
     memory::weight,
+    model_settings::ModelSettingsStore,
     retry_settings::RetryScopes,
 };
 use loading::{Alone, Loading};
@@ -29,6 +30,7 @@ pub(crate) struct Registry {
     home: Home,
     clock: Arc<dyn Clock>,
     retry: Arc<RetryScopes>,
+    model_settings: ModelSettingsStore,
     loading: Loading,
     /// Serializes starting turns with idempotency keys.
     keys: Loading,
@@ -49,10 +51,11 @@ impl Registry {
         journal: Arc<dyn Journal>,
         clock: Arc<dyn Clock>,
         retry: Arc<RetryScopes>,
+        model_settings: ModelSettingsStore,
         home: Home,
     ) -> Self {
         let (loading, keys, queues) = (Loading::default(), Loading::default(), Loading::default());
-        Self { journal, home, clock, retry, loading, keys, queues }
+        Self { journal, home, clock, retry, model_settings, loading, keys, queues }
     }
 
     /// Returns a conversation, or an error if it does not exist.
@@ -168,6 +171,20 @@ impl Registry {
         Ok(held)
     }
 
+    /// Sets what a conversation that exists sets for its model, durably.
+    pub(crate) async fn set_model_settings(
+        &self,
+        id: &ConversationId,
+        settings: &ModelSettings,
+    ) -> Result<(), Error> {
+        // Prevents concurrent changes and loads.
+        let _alone = self.loading.alone(id).await;
+        let held = self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?;
+        self.model_settings.write(id, settings).await?;
+        held.model_settings.set(settings.clone());
+        Ok(())
+    }
+
     /// Returns all conversations in memory.
     pub(crate) fn all(&self) -> Vec<Arc<Conversation>> {
         self.home.loaded.all()
@@ -202,6 +219,7 @@ impl Registry {
                 let read =
                     Conversation::from_journal(id.clone(), stored, chunks, self.home.clone(), adopts_from);
                 read.retry.set(self.retry.of_conversation(id).await?);
+                read.model_settings.set(self.model_settings.of(id).await?);
                 return Ok(Some(read));
             }
             // Removed and begun again in between, or read from a server of the journal that is behind.

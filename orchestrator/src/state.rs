@@ -88,6 +88,7 @@ pub(crate) async fn change_document<E: From<JournalError>>(
 pub(crate) enum Document {
     RetrySettings,
     AllowedTools,
+    ModelSettings,
 }
 
 impl Document {
@@ -96,6 +97,7 @@ impl Document {
         let name = match self {
             Self::RetrySettings => "retry-settings",
             Self::AllowedTools => "allowed-tools",
+            Self::ModelSettings => "model-settings",
         };
         format!("conversation/{id}/{name}")
     }
@@ -106,7 +108,7 @@ impl Document {
 /// # Errors
 /// When the store fails; some may be deleted.
 pub async fn delete_documents(state: &dyn StateStore, id: &ConversationId) -> Result<(), JournalError> {
-    for document in [Document::RetrySettings, Document::AllowedTools] {
+    for document in [Document::RetrySettings, Document::AllowedTools, Document::ModelSettings] {
         state.delete(&document.name_of(id)).await?;
     }
     Ok(())

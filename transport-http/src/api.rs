@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     CallLimits, Metrics, ag_ui, ai_sdk,
-    call::{chat, control, document, export, passed, query, retry_settings},
+    call::{chat, control, document, export, model_settings, passed, query, retry_settings},
     openai, pass,
     refusal::Refusal,
     response_headers,
@@ -103,6 +103,7 @@ fn chat_routes() -> Router<Doors> {
                 .get(retry_settings::read_of_conversation)
                 .patch(retry_settings::change_of_conversation),
         )
+        .route("/conversations/{id}/model-settings", get(model_settings::read).post(model_settings::set))
         .route("/conversations/{id}/retry/abort", post(control::abort_retry))
         .route("/conversations/{id}/retry/now", post(control::retry_now))
         .route("/conversations/{id}/approvals", get(control::approvals).post(control::answer_approval))

@@ -39,6 +39,7 @@ pub(crate) async fn carry_out(orchestrator: &View, command: Command) -> Result<O
             retry,
             approvals,
             final_report,
+            model_settings,
             extensions,
         } => {
             let mut start = StartTurn::new(message).images(images.unwrap_or_default());
@@ -47,6 +48,7 @@ pub(crate) async fn carry_out(orchestrator: &View, command: Command) -> Result<O
             start.retry = retry.map(|settings| *settings);
             start.approvals = approvals.unwrap_or_default();
             start.final_report = final_report.map(|report| *report);
+            start.model_settings = model_settings.map(|settings| *settings);
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
         Command::ChatRetry {

@@ -440,6 +440,8 @@ export interface ChatSendCommand {
   images?: Array<Image>;
   /** The model, as `provider/model`; the server's default if absent. */
   model?: string;
+  /** What the conversation sets for its model from this message on, in place of what it set before. */
+  modelSettings?: ModelSettings;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
   /** Retry settings for this turn only. */
@@ -953,11 +955,11 @@ export interface HistoryWindow {
   turns?: Array<TurnMetrics>;
 }
 
-/** An image attached to a message. */
+/** An image or a PDF attached to a message. */
 export interface Image {
   /** The URL: `https:`, or `data:` in base64. */
   url: string;
-  /** The media type, if known. */
+  /** The media type, if known. A PDF at an `https:` URL needs it: `application/pdf`. */
   mimeType?: string;
 }
 
@@ -1000,6 +1002,21 @@ export interface ModelInfo {
   contextWindow?: number;
   /** Maximum number of tokens in an answer. */
   maxOutputTokens?: number;
+}
+
+/**
+ * What a conversation sets for its model: kept with it, and used by each turn from the next on, unless its message says
+ * otherwise. What is absent is as configured.
+ */
+export interface ModelSettings {
+  /** Maximum number of tokens in an answer. */
+  maxOutputTokens?: number;
+  /** Reasoning effort, in the provider's terms. */
+  reasoningEffort?: string;
+  /** Instructions at the beginning of every request, in place of the configured ones. At most 128 KiB. */
+  systemPrompt?: string;
+  /** Sampling temperature, from 0 to 2. */
+  temperature?: number;
 }
 
 /** Response of `GET /models`. */
@@ -1596,6 +1613,8 @@ export interface SendRequest {
   messages?: Array<Message>;
   /** The model, as `provider/model`; the server's default if absent. */
   model?: string;
+  /** What the conversation sets for its model from this message on, in place of what it set before. */
+  modelSettings?: ModelSettings;
   /** Whether the model may call several tools in one step. */
   parallelToolCalls?: boolean;
   /** Penalty for tokens that have occurred. */

@@ -25,6 +25,7 @@ mod failure;
 mod http;
 mod id;
 mod message;
+mod model_settings;
 mod report;
 mod request;
 mod retry_settings;
@@ -55,6 +56,7 @@ pub use http::{
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
+pub use model_settings::ModelSettings;
 pub use report::{FinalReport, ForcedBy, RequiredReport};
 pub use request::{CallerCall, CallerTool, Parameters, ResponseFormat, ToolChoice};
 pub use retry_settings::{

@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, CallOrdered, Calls, Chunk, ClusterState,
     Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow,
-    Message, Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl,
-    RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked, SendRequest, ServerMessage,
-    Stopped, Targets, Tools, TurnMetricsList,
+    Message, ModelSettings, Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried,
+    RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked, SendRequest,
+    ServerMessage, Stopped, Targets, Tools, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -127,7 +127,7 @@ fn definitions() -> Map<String, Value> {
         Health,
         ErrorBody,
     )>(&mut generator);
-    define::<(RenameRequest, Renamed)>(&mut generator);
+    define::<(RenameRequest, Renamed, ModelSettings)>(&mut generator);
     define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts, Tools)>(
         &mut generator,
     );

@@ -12,6 +12,7 @@ use crate::{
     cluster::Peers,
     journal::{Configured, Guarded},
     model_reviewer::{INSTRUCTIONS, ModelReviewer, PendingReviews},
+    model_settings::ModelSettingsStore,
     observer::Observers,
     permission::{GrantStore, Permissions},
     retry_settings::RetryScopes,
@@ -39,6 +40,8 @@ impl Builder {
             tools: Some(tools.current().names().map(str::to_owned).collect()),
             schedule: None,
             auto_retry: None,
+            temperature: None,
+            usual_effort: None,
         };
         let (schedule, sits_out_limits) = (self.schedule, self.sits_out_limits);
         let defaults = |configured| Defaults { schedule: schedule.clone(), sits_out_limits, configured };
@@ -54,6 +57,7 @@ impl Builder {
         let observers = Observers::new(self.observer);
         let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
         let retry = Arc::new(RetryScopes::new(store.clone(), self.retry));
+        let model_settings = ModelSettingsStore::new(store.clone());
         let grants = GrantStore::new(store.clone());
         let permissions = Permissions { grants, ..self.permissions };
         let peers = self.cluster.map(|cluster| Arc::new(Peers::new(cluster)));
@@ -89,6 +93,7 @@ impl Builder {
                     max_tool_result: self.max_tool_result,
                     max_live_output: self.max_live_output,
                     retry,
+                    model_settings,
                     timers,
                     shutdown,
                     status: StatusChanges::default(),

@@ -49,9 +49,9 @@ pub struct Definition {
     pub configured: Arc<Configured>,
 }
 
-/// The part of a definition that comes from the configuration: the same for all turns of an orchestrator with the same
-/// retry settings and tools.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The part of a definition that comes from the configuration and the conversation: the same for all turns of an orchestrator
+/// with the same settings and tools.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Configured {
@@ -71,6 +71,12 @@ pub struct Configured {
     /// globally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_retry: Option<bool>,
+    /// Sampling temperature that the conversation sets, unless the request has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Reasoning effort that the conversation sets, unless the message has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usual_effort: Option<String>,
 }
 
 fn is_ask(mode: &ApprovalMode) -> bool {

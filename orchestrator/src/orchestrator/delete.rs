@@ -3,7 +3,7 @@
 use std::{pin::pin, sync::Arc};
 
 use everturn_kernel::{Input, Millis};
-use everturn_wire::{ConversationId, ConversationStatus};
+use everturn_wire::{ConversationId, ConversationStatus, ModelSettings};
 
 use super::Orchestrator;
 use crate::{
@@ -127,6 +127,7 @@ async fn remove(ports: Arc<Ports>, seated: Seated) -> Result<(), Error> {
     let conversation = seated.conversation.clone();
     let id = &conversation.id;
     ports.retry.forget(id).await?;
+    ports.model_settings.write(id, &ModelSettings::default()).await?;
     ports.permissions.grants.forget(id, &conversation.grants).await?;
     ports.journal.remove(id).await?;
     seated.delete();

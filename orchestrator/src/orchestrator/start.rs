@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{AfterContent, Millis, Prompt};
 use everturn_wire::{
-    AgentEvent, CallerTool, ConversationId, QueuedMessage, RetrySettings, ToolChoice, TurnId,
+    AgentEvent, CallerTool, ConversationId, ModelSettings, QueuedMessage, RetrySettings, ToolChoice, TurnId,
 };
 use futures_core::future::BoxFuture;
 use tokio::sync::oneshot;
@@ -78,6 +78,8 @@ impl Orchestrator {
         check_scope(&start)?;
         start.retry.as_ref().map_or(Ok(()), RetrySettings::check)?;
         start.final_report.as_ref().map_or(Ok(()), report::check)?;
+        let check = |settings: &ModelSettings| settings.check().map_err(|why| Error::BadMessage { why });
+        start.model_settings.as_ref().map_or(Ok(()), check)?;
         let key = RequestKey::of(&start)?;
         let id = conversation(&start, key.as_ref())?;
         let Some(key) = key else {
@@ -132,6 +134,7 @@ impl Orchestrator {
             let conversation = self.open(id, std::mem::take(&mut checked.is_new)).await?;
             // Another node may have changed them since they were loaded.
             conversation.retry.set(self.ports.retry.of_conversation(id).await?);
+            conversation.model_settings.set(self.ports.model_settings.of(id).await?);
             let conversation = self.rouse(conversation).await?;
             session::go_on_if_due(&self.ports, &conversation)?;
             match self.begin_checked(&conversation, checked.clone()).await {
@@ -185,6 +188,10 @@ impl Orchestrator {
         let last_model = conversation.state().record.head.model.clone();
         let model = self.ports.models.now().choose(start.model.as_deref(), last_model.as_deref())?;
         self.check_retry(conversation, &model, start.retry.as_ref())?;
+        if let Some(own) = start.model_settings.clone().map(ModelSettings::trimmed) {
+            self.ports.model_settings.write(&conversation.id, &own).await?;
+            conversation.model_settings.set(own);
+        }
         let mut settings = {
             let (effort, retry) = (start.reasoning_effort.clone(), start.retry.as_ref());
             TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)

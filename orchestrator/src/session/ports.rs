@@ -13,6 +13,7 @@ use crate::{
     health::SharedHealth,
     journal::{Commit, Configured, Journal, JournalError, Version},
     model::Choice,
+    model_settings::ModelSettingsStore,
     pacing::Pacing,
     permission::Permissions,
     report::RequiredReports,
@@ -62,6 +63,8 @@ pub(crate) struct Ports {
     pub(crate) max_live_output: usize,
     /// Retry settings that can be changed at run time.
     pub(crate) retry: Arc<RetryScopes>,
+    /// What conversations set for their model.
+    pub(crate) model_settings: ModelSettingsStore,
     pub(crate) timers: Arc<Timers>,
     pub(crate) shutdown: Arc<Shutdown>,
     pub(crate) status: StatusChanges,

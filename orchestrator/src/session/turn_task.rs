@@ -100,7 +100,7 @@ impl TurnSettings {
         let begun = ports.retry.begin(&ports.base(&model), set);
         let Begun { schedule, configured, after_content } = begun;
         let tools = ports.tools.current();
-        let configured = ports.tools.defining(configured, &tools);
+        let configured = conversation.model_settings.over(ports.tools.defining(configured, &tools));
         let final_report = ports.reports.of(model.id());
         let definition = Definition {
             reasoning_effort,

@@ -1,7 +1,8 @@
 //! What a caller does with its conversations.
 
 use everturn_wire::{
-    ApprovalAnswer, ConversationId, QueueCancelled, Queued, RetryPatch, RetrySettingsState, TurnId,
+    ApprovalAnswer, ConversationId, ModelSettings, QueueCancelled, Queued, RetryPatch, RetrySettingsState,
+    TurnId,
 };
 
 use super::View;
@@ -152,6 +153,18 @@ impl View {
     /// As there.
     pub async fn retry_now_with(&self, id: &ConversationId, model: &str) -> Result<bool, Error> {
         self.all.retry_now_with(&self.full(id)?, model).await.map_err(|error| self.told(error))
+    }
+
+    /// See [`Orchestrator::set_model_settings`](crate::Orchestrator::set_model_settings).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn set_model_settings(
+        &self,
+        id: &ConversationId,
+        settings: ModelSettings,
+    ) -> Result<ModelSettings, Error> {
+        self.all.set_model_settings(&self.full(id)?, settings).await.map_err(|error| self.told(error))
     }
 
     /// See [`Orchestrator::change_retry_settings`](crate::Orchestrator::change_retry_settings).

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn_wire::{
     Approvals, Attempts, ClusterState, ConversationId, ConversationState, ConversationSummary, HistoryWindow,
-    RetrySettingsState, TargetState, Tools, TurnId, TurnMetrics,
+    ModelSettings, RetrySettingsState, TargetState, Tools, TurnId, TurnMetrics,
 };
 use tokio::sync::broadcast;
 
@@ -121,6 +121,14 @@ impl View {
         let id = self.full(id)?;
         let approvals = self.all.approvals(&id).await.map_err(|error| self.told(error))?;
         Ok(Approvals { conversation_id: self.local(&id), ..approvals })
+    }
+
+    /// See [`Orchestrator::model_settings`](crate::Orchestrator::model_settings).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn model_settings(&self, id: &ConversationId) -> Result<ModelSettings, Error> {
+        self.all.model_settings(&self.full(id)?).await.map_err(|error| self.told(error))
     }
 
     /// See [`Orchestrator::retry_settings`](crate::Orchestrator::retry_settings).

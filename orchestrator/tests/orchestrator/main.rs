@@ -16,6 +16,7 @@ mod image;
 mod inherit;
 mod journal;
 mod memory;
+mod model_settings;
 mod moving;
 mod observer;
 mod offer;

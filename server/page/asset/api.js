@@ -102,6 +102,9 @@ export const getStatus = (id) => get(`${conversation(id)}/status`);
 const retry = (id) => (id === undefined ? 'retry' : `${conversation(id)}/retry`);
 
 /** The retry settings of a conversation; without an id, the global ones. */
+/** What a conversation sets for its model. */
+export const getModelSettings = (id) => get(`${conversation(id)}/model-settings`);
+export const setModelSettings = (id, settings) => call('POST', `${conversation(id)}/model-settings`, settings);
 export const getRetrySettings = (id) => get(retry(id));
 /** Changes some of them; null resets a field. */
 export const setRetrySettings = (id, change) => call('PATCH', retry(id), change);

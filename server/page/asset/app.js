@@ -12,6 +12,7 @@ import { Dock } from './dock.js';
 import { draftOf, keepDraft } from './draft.js';
 import { isDrawerOpen, setDrawer } from './drawer.js';
 import { byId } from './element.js';
+import { Instructions } from './instructions.js';
 import { ConversationList } from './list.js';
 import { actions } from './manage.js';
 import { isMenuOpen, opensMenu } from './menu.js';
@@ -53,6 +54,7 @@ const targets = new Targets();
 const calls = new Calls();
 const settings = new Settings({ conversationId: () => (open.isGone ? undefined : open.id), model: () => composer.model });
 const allowed = new Allowed();
+const instructions = new Instructions();
 const tools = new Tools();
 const nodes = new Nodes();
 new Providers({
@@ -106,6 +108,7 @@ function route() {
   transcript.clear();
   list.mark(id);
   allowed.of(id);
+  instructions.of(id);
   if (socket.isOpen) open.resume();
   else if (wasTried) open.disconnected();
   if (!id) composer.focus();
@@ -154,12 +157,12 @@ function tellTitle() {
 function submit(text, images = []) {
   if (open.isRunning && !open.id) return false; // its conversation is being made
   if (open.isRunning && images.length > 0) {
-    toast('Images can be sent when this answer has ended.', 'message');
+    toast('Images and PDFs can be sent when this answer has ended.', 'message');
     return false;
   }
   isDue = !wasTried || (socket.isOpen && open.isLoading); // the page has just been opened
   if (isDue) return false;
-  const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model, images);
+  const taken = open.isRunning ? open.enqueue(text) : open.send(text, composer.model, images, instructions.first);
   if (taken) dismiss('message');
   else if (!open.isGone) toast('Not connected. Your message was not sent.', 'connection');
   return taken;
@@ -210,6 +213,7 @@ function adopt(id) {
   keepDraft(undefined, '');
   open.adopt(id);
   allowed.of(id);
+  instructions.adopted(id);
   history.replaceState(null, '', `#/c/${id}`);
   list.mark(id);
 }

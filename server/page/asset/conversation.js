@@ -249,11 +249,11 @@ export class Conversation {
     return wasAgain || this.isGone || this.#load !== null; // the answers of the load tell
   }
 
-  /** Starts a turn. Returns false if there is no connection, or the conversation is not loaded yet. */
-  send(message, model, images = []) {
+  /** Starts a turn; `modelSettings`: what a new conversation sets for its model. Returns false if there is no connection, or the conversation is not loaded yet. */
+  send(message, model, images = [], modelSettings) {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
-    const pictures = images.length > 0 && { images };
-    const command = { type: 'chat.send', conversationId: this.id, message, model, ...pictures, ...WITH_REWINDS };
+    const pictures = images.length > 0 && { images: images.map(({ url, mimeType }) => ({ url, mimeType })) };
+    const command = { type: 'chat.send', conversationId: this.id, message, model, modelSettings, ...pictures, ...WITH_REWINDS };
     if (!this.#socket.send(command)) return false;
     this.#resumed = false;
     this.#again.offer(null);

@@ -2,6 +2,7 @@
 
 mod allowed;
 mod approval;
+mod attachment;
 mod conversations;
 mod conversing;
 mod directory;
@@ -127,20 +128,24 @@ struct Chat {
 
 impl Last {
     /// How the requested turn begins and the command for it, or why it cannot begin.
-    fn beginning(&self, order: Order) -> Result<(Beginning, Start), &'static str> {
+    fn beginning(&self, order: Order) -> Result<(Beginning, Start), String> {
         match order {
-            Order::Say(text) => Ok((Beginning::Message(text.clone()), Start::Say(text))),
+            Order::Say(text) => Ok((Beginning::Message(text.clone()), Start::Say(text, Vec::new()))),
+            Order::File(path, text) => {
+                let (text, images) = attachment::read(&path, &text)?;
+                Ok((Beginning::Message(text.clone()), Start::Say(text, images)))
+            }
             Order::Retry(_) => match (&self.failed, self.message) {
                 (Some(turn), _) => Ok((Beginning::Again, Start::Turn(turn.clone()))),
                 (None, Some(seq)) => Ok((Beginning::Again, Start::Message(seq, None))),
-                (None, None) => Err("Nothing to retry: nothing was asked yet."),
+                (None, None) => Err("Nothing to retry: nothing was asked yet.".to_owned()),
             },
             Order::Edit(text) => match self.message {
                 Some(seq) => Ok((Beginning::Message(text.clone()), Start::Message(seq, Some(text)))),
-                None => Err("Nothing to edit: nothing was asked yet."),
+                None => Err("Nothing to edit: nothing was asked yet.".to_owned()),
             },
             // The others do not begin a turn.
-            _ => Err(NOT_ASKED),
+            _ => Err(NOT_ASKED.to_owned()),
         }
     }
 }
@@ -192,7 +197,7 @@ impl Chat {
         match self.last.beginning(order) {
             Ok(begins) => self.show(begins, model, once, interrupt).await,
             Err(why) => {
-                self.view.line(&Line::Error(why.to_owned()))?;
+                self.view.line(&Line::Error(why))?;
                 Ok(Ending::Refused)
             }
         }

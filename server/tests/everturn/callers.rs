@@ -115,7 +115,7 @@ impl World {
     async fn anns(&self) -> Value {
         let mut all = vec![self.json(&self.ann, "/conversations").await];
         for id in ["plans", "plans-2"] {
-            for what in ["", "/metrics", "/status", "/approvals", "/retry"] {
+            for what in ["", "/metrics", "/status", "/approvals", "/retry", "/model-settings"] {
                 all.push(self.json(&self.ann, &format!("/conversations/{id}{what}")).await);
             }
         }

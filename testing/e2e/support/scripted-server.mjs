@@ -93,6 +93,7 @@ export class ScriptedServer {
     }
     if (pathname === '/models') return reply(200, { models: this.models });
     if (pathname === '/tools') return reply(200, this.tools);
+    if (pathname.endsWith('/model-settings')) return reply(200, {});
     if (pathname === '/cluster') return reply(200, this.cluster);
     if (pathname === '/calls') return reply(200, { calls: this.calls });
     if (pathname.startsWith('/calls/')) {

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 47] = [
+const ALLOWED: [(&str, &[&str]); 48] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
@@ -31,6 +31,8 @@ const ALLOWED: [(&str, &[&str]); 47] = [
     ("toolbox", &["journal", "tool"]),
     ("state", &["journal"]),
     ("permission", &["journal", "state", "tool"]),
+    // What conversations set for their model, and what that means for a turn.
+    ("model_settings", &["journal", "state"]),
     ("reviewer", &[]),
     // Who summarizes, and when; not how a history is cut.
     ("compaction", &[]),
@@ -75,6 +77,7 @@ const ALLOWED: [(&str, &[&str]); 47] = [
             "layer",
             "log",
             "memory",
+            "model_settings",
             "observer",
             "permission",
             "shutdown",
@@ -83,7 +86,19 @@ const ALLOWED: [(&str, &[&str]); 47] = [
             "turn_log",
         ],
     ),
-    ("registry", &["clock", "cluster", "conversation", "error", "journal", "memory", "retry_settings"]),
+    (
+        "registry",
+        &[
+            "clock",
+            "cluster",
+            "conversation",
+            "error",
+            "journal",
+            "memory",
+            "model_settings",
+            "retry_settings",
+        ],
+    ),
     // It drives the conversation that it was given, and finds no other.
     (
         "session",
@@ -110,6 +125,7 @@ const ALLOWED: [(&str, &[&str]); 47] = [
             "panic",
             "permission",
             "report",
+            "model_settings",
             "retry_settings",
             "reviewer",
             "route",
@@ -136,6 +152,7 @@ const ALLOWED: [(&str, &[&str]); 47] = [
             "names",
             "new_id",
             "panic",
+            "model_settings",
             "retry_settings",
             "route",
             "schedule",
@@ -183,6 +200,7 @@ const ALLOWED: [(&str, &[&str]); 47] = [
             "registry",
             "relay",
             "report",
+            "model_settings",
             "retry_settings",
             "session",
             "shutdown",
@@ -225,6 +243,7 @@ const ALLOWED: [(&str, &[&str]); 47] = [
             "orchestrator",
             "permission",
             "report",
+            "model_settings",
             "retry_settings",
             "reviewer",
             "route",

@@ -10,7 +10,8 @@ use serde::{
 
 use super::{Command, Image, retry_set::RetrySet};
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, RequiredReport, RetrySettings, StepId, TurnId, Verdict,
+    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, RequiredReport, RetrySettings, StepId,
+    TurnId, Verdict,
 };
 
 /// The commands, as serde reads them once their type is known. For an internally tagged enum, serde first reads generic
@@ -35,6 +36,8 @@ enum Fields {
         approvals: Option<ApprovalMode>,
         #[serde(default, deserialize_with = "crate::bound::report")]
         final_report: Option<Box<RequiredReport>>,
+        #[serde(default)]
+        model_settings: Option<Box<ModelSettings>>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },

@@ -5,8 +5,8 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, CallerTool, ConversationId, Image, Message, Parameters, RequiredReport, ResponseFormat,
-    RetrySettings, ToolChoice,
+    ApprovalMode, CallerTool, ConversationId, Image, Message, ModelSettings, Parameters, RequiredReport,
+    ResponseFormat, RetrySettings, ToolChoice,
 };
 
 /// Request body of `POST /chat`.
@@ -40,6 +40,9 @@ pub struct SendRequest {
     /// The report that the turn must end with; if absent, that of its route or of the server's configuration, if any.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::report")]
     pub final_report: Option<Box<RequiredReport>>,
+    /// What the conversation sets for its model from this message on, in place of what it set before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_settings: Option<Box<ModelSettings>>,
     /// Whether to send extension events too.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
     pub extensions: Option<bool>,
@@ -90,7 +93,7 @@ pub struct SendRequest {
 
 impl SendRequest {
     /// The fields of a plain message. A request with only these may also have unknown fields.
-    pub const PLAIN: [&'static str; 9] = [
+    pub const PLAIN: [&'static str; 10] = [
         "conversationId",
         "message",
         "model",
@@ -99,6 +102,7 @@ impl SendRequest {
         "retry",
         "approvals",
         "finalReport",
+        "modelSettings",
         "extensions",
     ];
 

@@ -1,5 +1,7 @@
 //! Calls the provider, unless other turns found that it is currently unavailable.
 
+use std::sync::Arc;
+
 use everturn_kernel::{Op, Request, StreamEvent, Turn};
 use everturn_wire::{Chunk, Message, Role};
 use futures_core::stream::BoxStream;
@@ -105,7 +107,12 @@ impl TurnHost<'_> {
         if is_last {
             messages.push(Message::new(Role::User, [Chunk::Text { text: report::LAST_STEP.to_owned() }]));
         }
-        let parameters = scope.map(|scope| scope.parameters_of(op.step)).unwrap_or_default();
+        let mut parameters = scope.map(|scope| scope.parameters_of(op.step)).unwrap_or_default();
+        if let Some(temperature) =
+            configured.temperature.filter(|_| parameters.temperature.is_none() && !is_bare)
+        {
+            Arc::make_mut(&mut parameters).temperature = Some(temperature);
+        }
         Request {
             op,
             model: model.name.clone(),
@@ -113,7 +120,7 @@ impl TurnHost<'_> {
             tools,
             max_output_tokens: parameters.max_output_tokens.or(configured.max_output_tokens),
             parameters,
-            reasoning_effort: definition.reasoning_effort.clone(),
+            reasoning_effort: definition.reasoning_effort.clone().or_else(|| configured.usual_effort.clone()),
             eager_calls: turn.settings().eager_tools,
             trace: None,
         }

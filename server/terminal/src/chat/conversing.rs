@@ -103,7 +103,7 @@ impl Chat {
                 Order::Cancel => Line::Note(NOTHING_QUEUED.to_owned()),
                 Order::Answer(_) => Line::Error(NOT_ASKED.to_owned()),
                 Order::Wrong(why) => Line::Error(why),
-                order @ (Order::Say(_) | Order::Retry(_) | Order::Edit(_)) => {
+                order @ (Order::Say(_) | Order::File(..) | Order::Retry(_) | Order::Edit(_)) => {
                     let ending = self.begin(order, false, interrupt).await?;
                     if self.follow(ending, interrupt).await? {
                         return self.leave();

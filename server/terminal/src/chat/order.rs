@@ -5,6 +5,7 @@ mod command;
 use super::{
     allowed::{self, Asked as Allowed},
     approval::Choice,
+    attachment,
     settings::{self, Asked as Settings},
 };
 pub(super) use command::{completed, completions, help};
@@ -19,6 +20,8 @@ pub(super) enum Order {
     /// Retry, with this model or route if one is given.
     Retry(Option<String>),
     Edit(String),
+    /// Send the file at this path, with this text.
+    File(String, String),
     /// Answer the call that waits for approval.
     Answer(Choice),
     /// Choose this model or route, or list them.
@@ -60,6 +63,7 @@ impl Order {
             "/retry" if !rest.contains(char::is_whitespace) => Self::Retry(one()),
             "/model" if !rest.contains(char::is_whitespace) => Self::Model(one()),
             "/edit" if !is_bare => Self::Edit(rest.to_owned()),
+            "/file" if let Some((path, text)) = attachment::split(rest) => Self::File(path, text),
             "/allow" if is_bare => Self::Answer(Choice::Once),
             "/allow" if rest == ALWAYS => Self::Answer(Choice::Always),
             "/deny" => Self::Answer(Choice::Deny(one())),
@@ -96,6 +100,8 @@ mod tests {
             assert_eq!(Order::of(line), Order::Retry(model.map(str::to_owned)), "{line:?}");
         }
         assert_eq!(Order::of("/edit two\nlines "), Order::Edit("two\nlines".to_owned()));
+        assert_eq!(Order::of("/file a.pdf why?"), Order::File("a.pdf".to_owned(), "why?".to_owned()));
+        assert!(matches!(Order::of("/file"), Order::Wrong(_)));
         for (line, choice) in [
             ("/allow", Choice::Once),
             ("/allow  always ", Choice::Always),

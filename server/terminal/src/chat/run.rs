@@ -71,7 +71,7 @@ async fn run_turn(
     let mut turn = Turn::expect(beginning, &conversation_id, links, view.as_mut(), &permissions)?;
     let start = match required {
         Some(report) => Start::Report(message, Box::new(report)),
-        None => Start::Say(message),
+        None => Start::Say(message, Vec::new()),
     };
     turn.start(start, chat.model.clone()).await?;
     let shown = turn.run(&mut Keys::none(&mut interrupt)).await?;

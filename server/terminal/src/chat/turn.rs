@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use crate::wording;
 use anyhow::Result;
 use everturn_wire::{
-    AfterContent, ApprovalMode, Command, ConversationId, FinalReport, RequiredReport, RetrySettings,
+    AfterContent, ApprovalMode, Command, ConversationId, FinalReport, Image, RequiredReport, RetrySettings,
     ServerMessage, TurnId,
 };
 use tokio::time::{Instant, sleep};
@@ -94,7 +94,8 @@ pub(super) struct Permissions {
 
 /// The command that begins a turn.
 pub(super) enum Start {
-    Say(String),
+    /// A message with these images and PDFs.
+    Say(String, Vec<Image>),
     /// Like `Say`, for a turn that must end with a report.
     Report(String, Box<RequiredReport>),
     /// Repeat this turn.
@@ -161,20 +162,21 @@ impl<'a> Turn<'a> {
             approvals,
             extensions,
         };
-        let say = |message, final_report, retry| Command::ChatSend {
+        let say = |message, images: Vec<Image>, final_report, retry| Command::ChatSend {
             conversation_id: Some(conversation_id.clone()),
             message,
             model: model.clone(),
-            images: None,
+            images: Some(images).filter(|images| !images.is_empty()),
             reasoning_effort: None,
+            model_settings: None,
             retry,
             approvals: Some(self.permissions.mode),
             final_report,
             extensions,
         };
         let command = match start {
-            Start::Say(message) => say(message, None, retry),
-            Start::Report(message, report) => say(message, Some(report), retry),
+            Start::Say(message, images) => say(message, images, None, retry),
+            Start::Report(message, report) => say(message, Vec::new(), Some(report), retry),
             Start::Turn(turn_id) => again(Some(turn_id), None, None, model, retry),
             Start::Message(seq, message) => again(None, Some(seq), message, model, retry),
             Start::Watch => {
@@ -326,7 +328,7 @@ impl<'a> Turn<'a> {
                 self.answer(choice).await?;
                 return Ok(None);
             }
-            Order::Retry(_) | Order::Edit(_) | Order::Compact => {
+            Order::Retry(_) | Order::Edit(_) | Order::File(..) | Order::Compact => {
                 Line::Note("Not now: wait for the end of the answer, or stop it with /stop.".to_owned())
             }
             Order::Stop => {

@@ -16,7 +16,7 @@ fn of(method: &str, path: &str) -> For {
     let begins = |starts: &[&str]| starts.iter().any(|start| path.starts_with(start));
     match path {
         "/health" => For::Everybody,
-        "/cluster" | "/metrics" | "/providers" | "/providers/{name}" => For::Admin,
+        "/cluster" | "/metrics" | "/providers" | "/providers/{name}" | "/mcp/{name}/login" => For::Admin,
         "/retry" if method == "PATCH" => For::Admin,
         "/tools" | "/ws" | "/chat" => For::Chat,
         "/v1/chat/completions" | "/v1/models" | "/v1/models/sim/model" => For::Callers,
@@ -41,6 +41,8 @@ fn routes() -> Vec<(String, String)> {
         ("GET", "/providers"),
         ("POST", "/providers"),
         ("DELETE", "/providers/{name}"),
+        ("POST", "/mcp/{name}/login"),
+        ("DELETE", "/mcp/{name}/login"),
         ("POST", "/v1/messages"),
         ("POST", "/v1/messages/count_tokens"),
         ("POST", "/v1/responses"),

@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 50] = [
+pub(super) const CALLS: [Call; 52] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -147,6 +147,20 @@ pub(super) const CALLS: [Call; 50] = [
         parameters: &[],
         takes: Some("RetryPatch"),
         answer: Answer::Body("RetrySettingsState"),
+    },
+    of_conversation(
+        "GET /conversations/{id}/model-settings",
+        "readModelSettings",
+        "Read what a conversation sets for its model: system prompt, temperature, maximum answer, reasoning effort.",
+        "ModelSettings",
+    ),
+    Call {
+        name: "POST /conversations/{id}/model-settings",
+        id: "setModelSettings",
+        summary: "Set a conversation's system prompt and parameters for its model, in place of what it set before; `{}` sets nothing. Durable. They apply from the next turn on, unless its message says otherwise.",
+        parameters: &["id"],
+        takes: Some("ModelSettings"),
+        answer: Answer::Body("ModelSettings"),
     },
     of_conversation(
         "GET /conversations/{id}/approvals",

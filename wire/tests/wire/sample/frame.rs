@@ -1,8 +1,8 @@
 //! Frames of the WebSocket.
 
 use everturn_wire::{
-    ApprovalMode, Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, RequiredReport,
-    RetryPatch, ServerMessage,
+    ApprovalMode, Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, ModelSettings,
+    RequiredReport, RetryPatch, ServerMessage,
 };
 use serde_json::json;
 
@@ -25,6 +25,15 @@ pub(crate) fn required_report() -> RequiredReport {
     RequiredReport { schema, max_attempts: Some(5) }
 }
 
+pub(crate) fn model_settings() -> ModelSettings {
+    ModelSettings {
+        system_prompt: Some("Be brief.".into()),
+        temperature: Some(0.5),
+        max_output_tokens: Some(900),
+        reasoning_effort: Some("low".into()),
+    }
+}
+
 pub(crate) fn commands() -> Vec<Command> {
     plain_commands().into_iter().chain(approval::commands()).collect()
 }
@@ -45,6 +54,7 @@ fn plain_commands() -> Vec<Command> {
             retry: None,
             approvals: None,
             final_report: None,
+            model_settings: None,
             extensions: None,
         },
         Command::ChatSend {
@@ -56,6 +66,7 @@ fn plain_commands() -> Vec<Command> {
             retry: Some(Box::new(all_settings())),
             approvals: Some(ApprovalMode::Deny),
             final_report: Some(Box::new(required_report())),
+            model_settings: Some(Box::new(model_settings())),
             extensions: Some(true),
         },
         Command::ChatSubscribe { conversation_id: "c1".into(), cursor: None, extensions: None },

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use everturn_wire::{
     ApprovalMode, Attempts, Because, CallInfo, CallOrdered, CallPhase, CallerCall, CallerTool, Calls,
     Category, Chunk, ClusterNode, ClusterState, ConversationState, ConversationStatus, ConversationSummary,
-    DoneReason, FailedAttempt, FinalReport, FoundPassage, HistoryWindow, Message, ModelInfo, Models,
-    QueueCancelled, QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport,
+    DoneReason, FailedAttempt, FinalReport, FoundPassage, HistoryWindow, Message, ModelInfo, ModelSettings,
+    Models, QueueCancelled, QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport,
     ResponseFormat, Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped,
     StoredChunk, TargetState, Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo,
     ToolSourceLogin, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
@@ -17,7 +17,7 @@ use super::{
     Family, approval,
     chunk::text,
     event::{bare_usage, full_usage, retries},
-    frame::{images, required_report},
+    frame::{images, model_settings, required_report},
     retry_settings::all_settings,
 };
 
@@ -261,7 +261,7 @@ fn attempts() -> [FailedAttempt; 2] {
 }
 
 /// Requests to conversations and their responses.
-pub(crate) fn control() -> [Family; 11] {
+pub(crate) fn control() -> [Family; 12] {
     let queue = || vec![QueuedMessage { message_id: "m1".into(), text: "faster".into() }];
     let id = || "c1".into();
     let again = Retried { conversation_id: id(), turn_id: "t2".into(), cursor: "17".into() };
@@ -271,6 +271,7 @@ pub(crate) fn control() -> [Family; 11] {
         [None, Some("m1".into())].map(|message_id| QueueRequest { text: "faster".into(), message_id });
     [
         Family::new("SendRequest", &sends()),
+        Family::new("ModelSettings", &[ModelSettings::default(), model_settings()]),
         Family::new("RenameRequest", &[RenameRequest { title: "The storm".into() }]),
         Family::new("Renamed", &[Renamed { conversation_id: id(), title: "The storm".into() }]),
         Family::new("Stopped", &[Stopped { conversation_id: id(), aborted_turn: true }]),
@@ -312,6 +313,7 @@ fn sends() -> Vec<SendRequest> {
         retry: Some(Box::new(all_settings())),
         approvals: Some(ApprovalMode::Ask),
         final_report: Some(Box::new(required_report())),
+        model_settings: Some(Box::new(model_settings())),
         extensions: Some(true),
         ..SendRequest::default()
     };
@@ -333,6 +335,7 @@ fn sends() -> Vec<SendRequest> {
         retry: full.retry.clone(),
         approvals: full.approvals,
         final_report: Some(Box::new(RequiredReport::new(json!({ "type": "object" })))),
+        model_settings: full.model_settings.clone(),
         extensions: full.extensions,
         ..scoped.clone()
     };

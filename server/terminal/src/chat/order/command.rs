@@ -11,7 +11,7 @@ struct Command {
 }
 
 /// All commands, as `/help` lists them.
-const COMMANDS: [Command; 17] = [
+const COMMANDS: [Command; 18] = [
     of("/help", "", "list these commands"),
     of("/model", "[MODEL]", "choose the model or route, also for a turn that waits; alone, list them"),
     of(
@@ -20,6 +20,7 @@ const COMMANDS: [Command; 17] = [
         "answer again, perhaps with another model; while a turn waits, without more waiting",
     ),
     of("/edit", "TEXT", "replace your last message"),
+    of("/file", "PATH [TEXT]", "send a PDF, an image or a text file, with what you say about it"),
     of("/stop", "", "stop the running turn"),
     of("/cancel", "", "take the last queued message back"),
     of("/allow", "[always]", "allow the tool call that waits; always: its tool in this conversation"),
