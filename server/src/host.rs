@@ -79,7 +79,7 @@ fn file(flags: &Flags, environment: &Environment<'_>, config: &mut Config) -> Re
 }
 
 /// Returns the command that opens the same file with the same configuration, for a shell.
-fn again(flags: &Flags) -> String {
+pub(crate) fn again(flags: &Flags) -> String {
     let mut words = "everturn chat".to_owned();
     for (flag, path) in [("--config", &flags.config), ("--data", &flags.data)] {
         if let Some(path) = path {

@@ -16,6 +16,7 @@ use crate::{
     config::{
         AddedFile, Config, Environment, Flags, Hidden, KNOWN_VENDORS, KnownVendor, Wanted, known_vendor,
     },
+    host::again,
     providers::{Made, Problem, Tried, attempt, make},
 };
 
@@ -89,7 +90,7 @@ async fn add(add: Add, flags: &Flags, environment: &Environment<'_>) -> Result<E
         Ok(tried) => tried,
     };
     let was_there = file.add(added)?;
-    report(&mut out, &made, &tried, was_there, &file)?;
+    report(&mut out, &made, &tried, was_there, &file, &again(flags))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -121,6 +122,7 @@ fn report(
     tried: &Tried,
     was_there: bool,
     file: &AddedFile,
+    chat: &str,
 ) -> Result<()> {
     let (name, models) = (&made.provider.name, made.models());
     if let Some(model) = &tried.answered {
@@ -144,7 +146,7 @@ fn report(
     if let Some(model) =
         tried.answered.as_ref().map(|model| format!("{name}/{model}")).or(shown.first().cloned())
     {
-        out.line(Ink::Plain, &format!("Try it: everturn chat --model {model} hello"))?;
+        out.line(Ink::Plain, &format!("Try it: {chat} --model {model} hello"))?;
     }
     out.flush()?;
     Ok(())
