@@ -58,6 +58,9 @@ pub(crate) fn name<'a>(name: &'a str, tools: &[ToolSpec]) -> Cow<'a, str> {
     Cow::Owned(if named.is_empty() { "_".to_owned() } else { named })
 }
 
+/// The name of a PDF, which APIs ask for and show to the model.
+pub(crate) const PDF_NAME: &str = "document.pdf";
+
 /// Returns the media type and base64 data of an image in a `data:` URL; `None` for other URLs. The type is normalized
 /// and has no parameters, as APIs require.
 pub(crate) fn inline<'a>(url: &'a str, mime_type: Option<&'a str>) -> Option<(&'a str, &'a str)> {

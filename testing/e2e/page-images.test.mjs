@@ -141,6 +141,37 @@ test('the server accepts an image, and it is shown from history', async () => {
   assert.deepEqual(page.wrongs, []);
 });
 
+const PDF = { name: 'A plan.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4') };
+const PDF_URL = `data:application/pdf;base64,${PDF.buffer.toString('base64')}`;
+
+test('a PDF is sent as a file, shown from history, and can be refused', async () => {
+  real.provider.says('A plan.');
+  await page.locator('#attach-file').setInputFiles([PDF]);
+  await page.locator('#images li', { hasText: 'A plan.pdf' }).waitFor();
+  assert.deepEqual(await findings(page), []);
+  await send(page, 'What is this?');
+  await real.shows('A plan.');
+  await real.settled();
+  const [message] = JSON.parse(real.provider.requests[0].body).messages;
+  assert.deepEqual(message.content, [
+    { type: 'file', file: { filename: 'document.pdf', file_data: PDF_URL } },
+    { type: 'text', text: 'What is this?' },
+  ]);
+  await page.reload();
+  await page.locator('.history .answer').waitFor();
+  assert.equal(await page.locator('.attachment .bubble').textContent(), 'PDF');
+  const message2 = "Invalid value: 'file'. Supported values are: 'text' and 'image_url'.";
+  real.provider.says({ status: 400, body: { error: { message: message2, type: 'invalid_request_error' } } }, 'Go on.');
+  await page.locator('#attach-file').setInputFiles([PDF]);
+  await page.locator('#images li').waitFor();
+  await send(page, 'And this?');
+  await real.shows('choose a model that reads PDFs');
+  await send(page, 'Never mind.');
+  await real.shows('Go on.');
+  assert.ok(real.provider.requests.at(-1).body.includes('a PDF was here, but the provider rejected it'));
+  assert.deepEqual(page.wrongs, []);
+});
+
 test('text files become part of the message, and are folded', async () => {
   await on.open();
   const notes = { name: 'notes.md', mimeType: '', buffer: Buffer.from('# Plan\n\n"one" & <b>two</b>\n') };
@@ -166,7 +197,7 @@ test('text files become part of the message, and are folded', async () => {
     assert.equal(await bubble.locator('b').count(), 0);
   }
   await attach({ name: 'x.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0, 1]) });
-  await on.page.locator('.toast', { hasText: 'x.bin is neither a text file nor' }).waitFor();
+  await on.page.locator('.toast', { hasText: 'x.bin is neither a text file, nor a PDF, nor' }).waitFor();
   await attach({ name: 'big.txt', mimeType: 'text/plain', buffer: Buffer.alloc(400_001, 'a') });
   await on.page.locator('.toast', { hasText: 'big.txt is too large' }).waitFor();
   assert.deepEqual(on.page.wrongs, []);

@@ -271,7 +271,7 @@ pub(super) fn check(start: &StartTurn) -> Result<(), Error> {
         format!("it has {} images, the most is {MAX_IMAGES}", start.images.len())
     } else if let Some(at) = start.images.iter().position(|image| !is_image_url(&image.url)) {
         format!(
-            "image {at} must be an https: URL, or a data:image/ URL in base64, of at most {MAX_IMAGE} bytes"
+            "image {at} must be an https: URL, or a data:image/ or data:application/pdf URL in base64, of at most {MAX_IMAGE} bytes"
         )
     } else if start.approvals == ApprovalMode::Unknown {
         "approvals must be \"ask\" or \"deny\"".to_owned()

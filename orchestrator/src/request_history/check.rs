@@ -51,7 +51,7 @@ fn take<'m>(role: Role, chunk: &'m Chunk, open: &mut Vec<&'m str>) -> Result<(),
         },
         (Role::User, Chunk::Image { url, .. }) => match is_image_url(url) {
             true => Ok(()),
-            false => Err("an image must be an https: URL, or a data:image/ URL in base64, of at most 16 MiB"
+            false => Err("an image must be an https: URL, or a data:image/ or data:application/pdf URL in base64, of at most 16 MiB"
                 .to_owned()),
         },
         (Role::Assistant, Chunk::Thinking { .. }) => Ok(()),
@@ -101,7 +101,9 @@ fn bounds(messages: &[Message]) -> Result<(), String> {
 
 /// Whether an image can be sent to every API: APIs take data in base64 only.
 pub(crate) fn is_image_url(url: &str) -> bool {
+    let kinds = ["data:image/", "data:application/pdf"];
     let is_data = |rest: &str| rest.split_once(',').is_some_and(|(form, _)| form.ends_with(";base64"));
     url.len() <= MAX_IMAGE
-        && (url.starts_with("https:") || url.strip_prefix("data:image/").is_some_and(is_data))
+        && (url.starts_with("https:")
+            || kinds.into_iter().any(|kind| url.strip_prefix(kind).is_some_and(is_data)))
 }

@@ -99,7 +99,7 @@ fn what_no_model_could_be_sent_is_refused_with_its_place() {
         (vec![Message::new(Role::User, [call("a")])], "cannot have this chunk: tool-call"),
         (
             vec![Message::new(Role::User, [Chunk::Image { url: image.url, mime_type: None }])],
-            "https: URL, or a data:image/ URL in base64",
+            "https: URL, or a data:image/ or data:application/pdf URL in base64",
         ),
         (vec![Message::new(Role::User, [Chunk::Unknown])], "of an unknown type"),
         (vec![Message::new(Role::Unknown, [text("hi")])], "cannot have this chunk"),

@@ -1,31 +1,53 @@
-//! Images that a provider rejected: people still see them, but the model that rejected them gets a note instead.
+//! Images and PDFs that a provider rejected: people still see them, but the model that rejected them gets a note instead.
 //!
 //! Otherwise every later request of the conversation would be rejected as well. The error in the history is the record,
 //! so this holds after a restart and on every node.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use everturn_wire::{Chunk, Failure, Message, RejectedImage, Role, StoredChunk};
+use everturn_wire::{Chunk, Failure, Image, Message, RejectedImage, Role, StoredChunk};
 
 use super::branch::drop_from;
+
+/// The advice of a failure that a PDF may have caused.
+const PDF_ADVICE: &str = "The provider rejected the request, probably because its model does not take this PDF: the model gets a \
+                          note in place of it from now on, so send its text, or choose a model that reads PDFs.";
 
 /// The advice of a failure that an image may have caused.
 const ADVICE: &str = "The provider rejected the request, probably because of an image: the model gets a note in place of \
                       the latest images from now on, so send them smaller, or as PNG or JPEG, or choose a model that \
                       accepts images.";
 
+const PDF_NOTE: &str = "[a PDF was here, but the provider rejected it, so you cannot read it]";
 const NOTE: &str = "[an image was here, but the provider rejected it, so you cannot see it]";
 
-/// Whether a request has images.
-pub(super) fn are_in(messages: &[Message]) -> bool {
-    messages.iter().flat_map(Message::iter).any(has_images)
+/// What a request has besides text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attached {
+    Nothing,
+    Images,
+    /// PDFs, perhaps also images.
+    Pdfs,
+}
+
+/// Returns what a request has.
+pub(super) fn are_in(messages: &[Message]) -> Attached {
+    let mut found = Attached::Nothing;
+    for chunk in messages.iter().flat_map(Message::iter).filter(|chunk| has_images(chunk)) {
+        if is_pdf(chunk) {
+            return Attached::Pdfs;
+        }
+        found = Attached::Images;
+    }
+    found
 }
 
 /// Says what a rejected image means for the conversation. If the request had none, it was not the reason.
-pub(super) fn explained(mut failure: Failure, had_images: bool) -> Failure {
-    failure.rejects_image &= had_images;
+pub(super) fn explained(mut failure: Failure, attached: Attached) -> Failure {
+    failure.rejects_image &= attached != Attached::Nothing;
     if failure.rejects_image {
-        failure.advice = Some(ADVICE.to_owned());
+        let advice = if attached == Attached::Pdfs { PDF_ADVICE } else { ADVICE };
+        failure.advice = Some(advice.to_owned());
     }
     failure
 }
@@ -60,7 +82,8 @@ pub(super) fn rejected(chunks: &[Arc<StoredChunk>], model: &str) -> BTreeSet<u64
 
 /// Replaces the images of a chunk that the provider rejected with a note.
 pub(super) fn noted(chunk: &Chunk) -> Chunk {
-    replaced(chunk, NOTE, &format!("\n{NOTE}")).unwrap_or_else(|| chunk.clone())
+    let note = if is_pdf(chunk) { PDF_NOTE } else { NOTE };
+    replaced(chunk, note, &format!("\n{NOTE}")).unwrap_or_else(|| chunk.clone())
 }
 
 /// Replaces the images of a chunk with a note, or, for those of a tool result, adds `after` to its text. `None` = it
@@ -86,6 +109,10 @@ fn has_images(chunk: &Chunk) -> bool {
         Chunk::ToolResult { images, .. } => !images.is_empty(),
         _ => false,
     }
+}
+
+fn is_pdf(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::Image { url, mime_type } if Image::is_pdf(url, mime_type.as_deref()))
 }
 
 fn is_answer(stored: &StoredChunk) -> bool {

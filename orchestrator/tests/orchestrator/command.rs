@@ -66,7 +66,7 @@ async fn what_cannot_be_started_makes_no_conversation() {
         (good().images(vec![image("https://a/b"), image("file:///x")]), "image 1"),
         (
             good().images(vec![image("data:image/svg+xml,%3Csvg/%3E")]),
-            "image 0 must be an https: URL, or a data:image/ URL in base64",
+            "image 0 must be an https: URL, or a data:image/ or data:application/pdf URL in base64",
         ),
     ];
     for (start, why) in bad {

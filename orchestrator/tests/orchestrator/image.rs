@@ -24,6 +24,11 @@ async fn server() -> Loopback {
             let error = json!({"type": "invalid_request_error", "message": message});
             return Reply::json(400, &json!({"type": "error", "error": error}));
         }
+        if messages.contains(r#""type":"document""#) {
+            let message = "'model' does not support PDF input.";
+            let error = json!({"type": "invalid_request_error", "message": message});
+            return Reply::json(400, &json!({"type": "error", "error": error}));
+        }
         let last = body["messages"].as_array().and_then(|all| all.last()).cloned().unwrap_or_default();
         match last["content"].to_string() {
             said if said.contains("tool_result") => said_by_model("I cannot see it."),
@@ -117,6 +122,24 @@ async fn a_rejected_image_is_left_out_of_later_requests_also_after_a_restart() {
     let kept =
         again.chunks().await.iter().filter(|stored| matches!(*stored.chunk, Chunk::Image { .. })).count();
     assert_eq!(kept, 1, "people still see it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pdf_that_the_model_does_not_take_is_told_and_left_out_afterwards() {
+    let server = server().await;
+    let world = World::of(builder(provider(&server)));
+    let pdf = Image { url: "data:application/pdf;base64,AAAA".into(), mime_type: Some(Image::PDF.into()) };
+    let start = world.message("What is this?").images(vec![pdf]);
+    let started = world.orchestrator.start(start).await.unwrap();
+    world.watch(Some(started.from)).await.turn().await;
+    let chunks = world.chunks().await;
+    let Chunk::Error(report) = &*chunks.last().unwrap().chunk else { panic!("{chunks:?}") };
+    assert!(report.advice.as_ref().unwrap().contains("choose a model that reads PDFs"), "{report:?}");
+    let lines = world.say("Never mind.").await.turn().await;
+    assert!(lines.contains(&"done stop".to_owned()), "{lines:?}");
+    let sent = last(&server);
+    let note = "[a PDF was here, but the provider rejected it, so you cannot read it]";
+    assert_eq!(sent[0]["content"][0]["text"], note, "{sent}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Builds requests of the Messages API.
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::{Chunk, Parameters, ResponseFormat, Role, ToolChoice, Value};
+use everturn_wire::{Chunk, Image, Parameters, ResponseFormat, Role, ToolChoice, Value};
 use serde_json::{Map, json};
 
 use super::{AnthropicConfig, thinking::Thinking};
@@ -138,7 +138,8 @@ fn image(url: &str, mime_type: Option<&str>) -> Value {
         Some((media_type, data)) => json!({ "type": "base64", "media_type": media_type, "data": data }),
         None => json!({ "type": "url", "url": url }),
     };
-    json!({ "type": "image", "source": source })
+    let kind = if Image::is_pdf(url, mime_type) { "document" } else { "image" };
+    json!({ "type": kind, "source": source })
 }
 
 /// Converts an id of any provider to characters that the API allows.

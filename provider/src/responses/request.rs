@@ -1,13 +1,13 @@
 //! Builds requests of the Responses API.
 
 use everturn_kernel::{Request, ToolSpec};
-use everturn_wire::{Chunk, Message, Parameters, ResponseFormat, Role, ToolChoice, Value};
+use everturn_wire::{Chunk, Image, Message, Parameters, ResponseFormat, Role, ToolChoice, Value};
 use serde_json::{Map, json};
 
 use super::{ResponsesConfig, echo::Returned};
 use crate::{
     call_id::{CallIds, digest},
-    history::{self, instructions, text},
+    history::{self, PDF_NAME, instructions, text},
     parameter::put,
 };
 
@@ -149,6 +149,7 @@ fn result(chunk: &Chunk, ids: &CallIds<'_>) -> Option<Value> {
 
 fn part(chunk: &Chunk) -> Option<Value> {
     match chunk {
+        Chunk::Image { url, mime_type } if Image::is_pdf(url, mime_type.as_deref()) => Some(pdf(url)),
         Chunk::Image { url, .. } => Some(image(url)),
         other => text(other).map(|text| json!({ "type": "input_text", "text": text })),
     }
@@ -156,6 +157,13 @@ fn part(chunk: &Chunk) -> Option<Value> {
 
 fn image(url: &str) -> Value {
     json!({ "type": "input_image", "image_url": url, "detail": "auto" })
+}
+
+fn pdf(url: &str) -> Value {
+    match url.starts_with("data:") {
+        true => json!({ "type": "input_file", "filename": PDF_NAME, "file_data": url }),
+        false => json!({ "type": "input_file", "file_url": url }),
+    }
 }
 
 /// Shortens an id to the length that the API accepts. Other providers and gateways produce longer ones.

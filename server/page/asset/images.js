@@ -1,20 +1,24 @@
-// Images for the next message: attached, pasted or dropped.
+// Images and PDFs for the next message: attached, pasted or dropped.
 import { byId, element } from './element.js';
 import { isText } from './files.js';
 import { picture } from './picture.js';
 import { toast } from './toast.js';
+import { oneLine } from './visible.js';
 
 const list = byId('images');
 const input = byId('attach-file');
 const drop = byId('composer').querySelector('.field');
 
-const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+/** The media type of a PDF. */
+const PDF = 'application/pdf';
+const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', PDF];
 const MOST = 16;
 /** A message must fit into one WebSocket frame, in characters. */
 const MOST_TOGETHER = 3_500_000;
 /** A larger file is scaled down, in bytes; maximum length of the longer side, in pixels. */
 const LARGE = 600_000;
 const LONGEST_SIDE = 1600;
+const LONGEST_NAME = 60;
 
 export class Images {
   #images = []; // of { url, mimeType }
@@ -62,13 +66,13 @@ export class Images {
     for (const file of files) {
       if (!TYPES.includes(file.type)) {
         if (isText(file)) await this.onText(file);
-        else toast(`${file.name || 'This file'} is neither a text file nor a PNG, JPEG, GIF or WebP image.`, 'message');
+        else toast(`${file.name || 'This file'} is neither a text file, nor a PDF, nor a PNG, JPEG, GIF or WebP image.`, 'message');
         continue;
       }
       const image = await read(file).catch(() => null);
-      if (!image) toast(`${file.name || 'The image'} could not be read.`, 'message');
-      else if (this.#images.length >= MOST) toast(`A message has at most ${MOST} images.`, 'message');
-      else if (this.#size + image.url.length > MOST_TOGETHER) toast('The images are too large for one message.', 'message');
+      if (!image) toast(`${file.name || 'The file'} could not be read.`, 'message');
+      else if (this.#images.length >= MOST) toast(`A message has at most ${MOST} images and PDFs.`, 'message');
+      else if (this.#size + image.url.length > MOST_TOGETHER) toast(`${file.name || 'The file'} is too large: the images and PDFs of a message have at most 2.6 MB.`, 'message');
       else this.#images.push(image);
     }
     this.#show();
@@ -85,18 +89,20 @@ export class Images {
   }
 
   #item(image, number) {
-    const name = `Image ${number}`;
-    const remove = element('button', { type: 'button', className: 'icon', ariaLabel: `Remove image ${number}` }, '×');
+    const isPdf = image.mimeType === PDF;
+    const name = isPdf ? (image.name ?? 'PDF') : `Image ${number}`;
+    const remove = element('button', { type: 'button', className: 'icon', ariaLabel: isPdf ? `Remove ${name}` : `Remove image ${number}` }, '×');
     remove.addEventListener('click', () => {
       this.all = this.#images.filter((each) => each !== image);
       byId('prompt').focus();
     });
-    return element('li', {}, picture(image, name), remove);
+    return element('li', { className: isPdf ? 'pdf' : '' }, picture(image, name), remove);
   }
 }
 
 /** Reads a file as a data URL, scaled down if it is large; an animated image is not changed. */
 async function read(file) {
+  if (file.type === PDF) return { url: await dataUrl(file), mimeType: PDF, name: oneLine(file.name, LONGEST_NAME) };
   const isSmall = file.size <= LARGE || file.type === 'image/gif';
   const url = isSmall ? await dataUrl(file) : await scaled(file);
   return { url, mimeType: /^data:([^;]+)/.exec(url)[1] };

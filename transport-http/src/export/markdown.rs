@@ -1,7 +1,7 @@
 //! A conversation as Markdown.
 
 use everturn_orchestrator::{Error, Export, Head};
-use everturn_wire::{Chunk, ConversationStatus, Role, StoredChunk};
+use everturn_wire::{Chunk, ConversationStatus, Image, Role, StoredChunk};
 
 /// Writes a conversation as Markdown, chunk by chunk.
 #[derive(Default)]
@@ -74,6 +74,12 @@ fn said(chunk: &Chunk) -> Option<String> {
         }
         Chunk::ToolResult { content, .. } => fence(content, ""),
         Chunk::Error(report) => fence(&report.message, ""),
+        Chunk::Image { url, mime_type } if Image::is_pdf(url, mime_type.as_deref()) => {
+            match url.starts_with("data:") {
+                true => "*(PDF)*".to_owned(),
+                false => format!("[PDF]({url})"),
+            }
+        }
         Chunk::Image { url, .. } if url.starts_with("data:") => "*(image)*".to_owned(),
         Chunk::Image { url, .. } => format!("![image]({url})"),
         _ => return None,

@@ -102,14 +102,14 @@ impl Start {
         if let Some(call) = &call {
             observers.begins(call, &request);
         }
-        let had_images = image::are_in(&request.messages);
+        let attached = image::are_in(&request.messages);
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| model.provider.stream(request)));
         let started = started
             .unwrap_or_else(|panic| stream::once(future::ready(broke(&model.id, panic.as_ref()))).boxed());
         let events = AssertUnwindSafe(started).catch_unwind();
         let events = events.map(move |event| match event {
             Ok(StreamEvent::ToolCall(call)) if is_bare => StreamEvent::ToolCall(as_made(call)),
-            Ok(StreamEvent::Failed(failure)) => StreamEvent::Failed(image::explained(failure, had_images)),
+            Ok(StreamEvent::Failed(failure)) => StreamEvent::Failed(image::explained(failure, attached)),
             Ok(event) => event,
             Err(panic) => broke(&model.id, panic.as_ref()),
         });

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use everturn_wire::{Chunk, Message, Role, StoredChunk};
+use everturn_wire::{Chunk, Image, Message, Role, StoredChunk};
 
 use super::{Cut, kept_from};
 use crate::tool::excerpt;
@@ -66,6 +66,9 @@ fn tell(to: &mut String, stored: &StoredChunk, max_piece: usize) {
         (Chunk::ToolResult { tool_name, content, is_error, .. }, _) => {
             let failed = if *is_error { "failed " } else { "" };
             writeln!(to, "[{failed}result of {tool_name}]\n{}\n", piece(content))
+        }
+        (Chunk::Image { url, mime_type }, _) if Image::is_pdf(url, mime_type.as_deref()) => {
+            writeln!(to, "[user: a PDF]\n")
         }
         (Chunk::Image { .. }, _) => writeln!(to, "[user: an image]\n"),
         _ => Ok(()),

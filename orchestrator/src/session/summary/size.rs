@@ -8,6 +8,9 @@ use crate::json;
 /// it.
 const IMAGE_BYTES: u64 = 6_000;
 
+/// How much larger a PDF is than the text that a model reads in it, in base64. A guess: pages with pictures are larger.
+const PDF_SHARE: u64 = 2;
+
 /// Average number of bytes per token: the usual rule for English text.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -18,6 +21,9 @@ pub(super) fn bytes(chunk: &Chunk) -> u64 {
         Chunk::Text { text } | Chunk::Thinking { text, .. } | Chunk::System { text, .. } => text.len() as u64,
         Chunk::ToolCall { tool_name, input, .. } => tool_name.len().saturating_add(json::size(input)) as u64,
         Chunk::ToolResult { content, images: shown, .. } => content.len() as u64 + images(shown),
+        Chunk::Image { url, mime_type } if Image::is_pdf(url, mime_type.as_deref()) => {
+            IMAGE_BYTES.max(url.len() as u64 / PDF_SHARE)
+        }
         Chunk::Image { .. } => IMAGE_BYTES,
         Chunk::Error(_) | Chunk::Unknown | _ => 0,
     }

@@ -109,6 +109,18 @@ fn images_inline_and_linked() {
 }
 
 #[test]
+fn pdfs_are_documents() {
+    let pdf = |url: &str| json!({"type": "image", "url": url, "mimeType": "application/pdf"});
+    let urls = ["data:application/pdf;base64,AA", "https://host/a"];
+    let request = asking(vec![message(Role::User, &urls.map(pdf))]);
+    let expected = json!([
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "AA"}},
+        {"type": "document", "source": {"type": "url", "url": "https://host/a"}},
+    ]);
+    assert_eq!(asked(&request)["messages"][0]["content"], expected);
+}
+
+#[test]
 fn images_of_a_tool_are_sent_with_its_result() {
     let mut shown = result("c", "see", false);
     shown["images"] = json!([{"url": "data:image/png;base64,AAAA", "mimeType": "image/png"}]);

@@ -102,6 +102,15 @@ fn images_are_parts_of_a_message() {
 }
 
 #[test]
+fn pdfs_are_files_of_a_message() {
+    let pdf =
+        json!({"type": "image", "url": "data:application/pdf;base64,AA", "mimeType": "application/pdf"});
+    let sent = messages(vec![message(Role::User, &[pdf])]);
+    let file = json!({"filename": "document.pdf", "file_data": "data:application/pdf;base64,AA"});
+    assert_eq!(sent, json!([{"role": "user", "content": [{"type": "file", "file": file}]}]));
+}
+
+#[test]
 fn reasoning_is_returned_in_the_configured_form() {
     let echo =
         |origin: &str| json!({"origin": origin, "data": [{"type": "reasoning.encrypted", "data": origin}]});

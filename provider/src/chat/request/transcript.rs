@@ -1,13 +1,13 @@
 //! Converts a conversation to messages of this API.
 
 use everturn_kernel::Request;
-use everturn_wire::{Chunk, Message, Role, Value};
+use everturn_wire::{Chunk, Image, Message, Role, Value};
 use serde_json::json;
 
 use crate::{
     call_id::{CallIds, digest},
     chat::{ChatConfig, HistoryForm, ReturnReasoning},
-    history::{text, written_arguments},
+    history::{PDF_NAME, text, written_arguments},
 };
 
 /// Placeholder for missing reasoning. Some servers treat an empty text as missing.
@@ -79,6 +79,9 @@ fn asked(chunks: &[&Chunk]) -> Value {
 
 fn part(chunk: &Chunk) -> Option<Value> {
     match chunk {
+        Chunk::Image { url, mime_type } if Image::is_pdf(url, mime_type.as_deref()) => {
+            Some(json!({ "type": "file", "file": { "filename": PDF_NAME, "file_data": url } }))
+        }
         Chunk::Image { url, .. } => Some(json!({ "type": "image_url", "image_url": { "url": url } })),
         other => text(other).map(|text| json!({ "type": "text", "text": text })),
     }

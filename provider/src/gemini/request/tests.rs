@@ -228,6 +228,7 @@ fn images_inline_and_linked() {
         Role::User,
         &[
             image("data:image/gif;base64,AA", None),
+            image("data:application/pdf;base64,AA", None),
             image("data:;base64,AA", Some("image/webp")),
             image("data:image/jpg;name=a.jpg;base64,AA", None),
             image("https://host/a.png", Some("image/png")),
@@ -236,6 +237,7 @@ fn images_inline_and_linked() {
     )]);
     let expected = json!([
         {"inlineData": {"mimeType": "image/gif", "data": "AA"}},
+        {"inlineData": {"mimeType": "application/pdf", "data": "AA"}},
         {"inlineData": {"mimeType": "image/webp", "data": "AA"}},
         {"inlineData": {"mimeType": "image/jpeg", "data": "AA"}},
         {"fileData": {"mimeType": "image/png", "fileUri": "https://host/a.png"}},

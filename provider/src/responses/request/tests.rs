@@ -171,6 +171,18 @@ fn images_inline_and_linked() {
 }
 
 #[test]
+fn pdfs_inline_and_linked() {
+    let pdf = |url: &str| json!({"type": "image", "url": url, "mimeType": "application/pdf"});
+    let data = "data:application/pdf;base64,AA";
+    let request = asking(vec![message(Role::User, &[pdf(data), pdf("https://host/a")])]);
+    let expected = json!([
+        {"type": "input_file", "filename": "document.pdf", "file_data": data},
+        {"type": "input_file", "file_url": "https://host/a"},
+    ]);
+    assert_eq!(asked(&request)["input"][0]["content"], expected);
+}
+
+#[test]
 fn images_of_a_tool_are_sent_with_its_result() {
     let mut shown = result("c", "see", false);
     shown["images"] = json!([{"url": "data:image/png;base64,AAAA", "mimeType": "image/png"}]);

@@ -107,9 +107,10 @@ impl<'de> Deserialize<'de> for Spokens {
 }
 
 impl Part {
-    /// Returns the image, if the part is one that the user attached.
+    /// Returns the image or PDF, if the part is one that the user attached.
     pub(super) fn image(&self) -> Option<Image> {
-        let is_image = self.media_type.as_deref().is_some_and(|kind| kind.starts_with("image/"));
+        let is_image =
+            self.media_type.as_deref().is_some_and(|kind| kind.starts_with("image/") || kind == Image::PDF);
         let url = self.url.clone().filter(|_| is_image)?;
         Some(Image { url, mime_type: self.media_type.clone() })
     }

@@ -40,7 +40,7 @@ fn a_new_message_is_the_last_one() {
 }
 
 #[test]
-fn images_come_along_and_other_files_are_refused() {
+fn images_and_pdfs_come_along_and_other_files_are_refused() {
     let file = |kind: &str| {
         let file = json!({ "type": "file", "mediaType": kind, "url": "data:image/png;base64,AA==", "filename": "a" });
         let parts = json!([{ "type": "text", "text": "a" }, file, { "type": "data-x", "data": 1 }, { "type": "text", "text": "b" }]);
@@ -48,7 +48,9 @@ fn images_come_along_and_other_files_are_refused() {
     };
     let Ask::Message { text, images } = file("image/png").unwrap().ask else { panic!() };
     assert_eq!((text.as_str(), images[0].mime_type.as_deref()), ("a\n\nb", Some("image/png")));
-    assert!(file("application/pdf").unwrap_err().contains("\"application/pdf\""));
+    let Ask::Message { images, .. } = file("application/pdf").unwrap().ask else { panic!() };
+    assert_eq!(images[0].mime_type.as_deref(), Some("application/pdf"));
+    assert!(file("audio/wav").unwrap_err().contains("\"audio/wav\""));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use everturn_wire::{Chunk, Echo, Message, Role, Value};
+use everturn_wire::{Chunk, Echo, Image, Message, Role, Value};
 use serde::{
     Deserialize, Deserializer,
     de::{SeqAccess, Visitor, value::SeqAccessDeserializer},
@@ -35,6 +35,13 @@ struct Part {
     text: Option<String>,
     refusal: Option<String>,
     image_url: Option<ImageUrl>,
+    file: Option<File>,
+}
+
+/// A file of which only PDFs are taken, with their content.
+#[derive(Deserialize)]
+struct File {
+    file_data: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -105,6 +112,12 @@ fn user(content: Option<Content>, place: &str) -> Result<Vec<Chunk>, Refusal> {
             ("text", Some(text), _) if text.is_empty() => {}
             ("text", Some(text), _) => chunks.push(Chunk::Text { text }),
             ("image_url", _, Some(image)) => chunks.push(Chunk::Image { url: image.url, mime_type: None }),
+            ("file", ..) => match part.file.and_then(|file| file.file_data) {
+                Some(url) if Image::is_pdf(&url, None) => {
+                    chunks.push(Chunk::Image { url, mime_type: Some(Image::PDF.to_owned()) });
+                }
+                _ => return Err(bad_part("file", at, place)),
+            },
             (kind, ..) => return Err(bad_part(kind, at, place)),
         }
     }
@@ -183,7 +196,7 @@ fn bad_part(kind: &str, at: usize, place: &str) -> Refusal {
     let place = format!("{place}.content[{at}]");
     let kind: String = kind.chars().take(32).collect();
     let why = format!(
-        "{place} is of type {kind:?}, which is not supported here or lacks its content: send text, or images from the user"
+        "{place} is of type {kind:?}, which is not supported here or lacks its content: send text, or images and PDFs (as file_data) from the user"
     );
     Refusal::unsupported(place, why)
 }

@@ -28,8 +28,13 @@ const CALL: Known = Fields(&[
     ("index", All),
     ("function", Fields(&[("name", All), ("arguments", All)])),
 ]);
-const PART: Known =
-    Fields(&[("type", All), ("text", All), ("refusal", All), ("image_url", Fields(&[("url", All)]))]);
+const PART: Known = Fields(&[
+    ("type", All),
+    ("text", All),
+    ("refusal", All),
+    ("image_url", Fields(&[("url", All)])),
+    ("file", Fields(&[("file_data", All)])),
+]);
 const MESSAGE: Known = Fields(&[
     ("role", All),
     ("content", PART),
