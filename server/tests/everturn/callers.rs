@@ -55,7 +55,8 @@ impl World {
             "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[retry]\n{LONG}\n[[provider]]\nname = \"sim\"\nbase_url = \"{url}/v1\"\n\
              models = [\"model\"]\n[[provider]]\nname = \"claude\"\nkind = \"anthropic\"\napi_key = \"sk-own-12345678\"\n\
              base_url = \"{url}\"\nmodels = [\"claude-a\"]\n[[provider]]\nname = \"gem\"\nkind = \"gemini\"\napi_key = \
-             \"sk-own-12345678\"\nbase_url = \"{url}\"\nmodels = [\"gemini-a\"]\n"
+             \"sk-own-12345678\"\nbase_url = \"{url}\"\nmodels = [\"gemini-a\"]\n[[provider]]\nname = \"own\"\nkind = \"anthropic\"\ncredential = \"client\"\n\
+             base_url = \"{url}\"\nmodels = [\"claude-b\"]\n"
         ));
         let ann = make_token(&home, &["ann"]).await;
         let ben = make_token(&home, &["ben"]).await;
@@ -108,6 +109,12 @@ impl World {
             self.ask(&self.ann, "POST", "/conversations/plans-2/queue", Some(&queued)).await.status,
             200
         );
+        let waits = async {
+            while self.json(&self.ann, "/conversations/plans-2/status").await["retry"]["nextAt"].is_null() {
+                yield_now().await;
+            }
+        };
+        timeout(DEADLINE, waits).await.expect("the turn waits");
         self
     }
 
@@ -119,7 +126,6 @@ impl World {
                 all.push(self.json(&self.ann, &format!("/conversations/{id}{what}")).await);
             }
         }
-        // The attempt that waits may be repeated meanwhile, but not by anybody here.
         json!(all)
     }
 }

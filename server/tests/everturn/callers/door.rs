@@ -108,6 +108,13 @@ async fn a_token_is_taken_in_every_header_that_clients_have_and_never_passed_on(
         let headers = [("content-type", "application/json"), (name, value.as_str())];
         let answer = send(&world.server, Method::POST, "/v1/messages", &headers, body.to_owned()).await;
         assert_eq!(answer.status, 200, "{name}");
+        // This one is sent what the caller sends, beside its token.
+        let own = if name == "x-api-key" { "authorization" } else { "x-api-key" };
+        let headers = [&headers[..], &[(own, "sk-anns-own-key")]].concat();
+        let answer = send(&world.server, Method::POST, "/p/own/v1/messages", &headers, body.to_owned()).await;
+        assert_eq!(answer.status, 200, "{name}");
+        let request = world.provider.requests().pop().unwrap();
+        assert_eq!(request.header(own), Some("sk-anns-own-key"), "{name}");
     }
     // In a URL it would end up in logs.
     let path = format!("/v1beta/models/gemini-a:generateContent?key={}", world.ann);
