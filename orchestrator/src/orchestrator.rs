@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use everturn_wire::{
     ApprovalMode, CallerName, CallerTool, ConversationId, Image, Message, ModelSettings, Parameters,
-    RequiredReport, RetrySettings, TraceContext, TurnId,
+    Priority, RequiredReport, RetrySettings, TraceContext, TurnId,
 };
 use tokio::sync::broadcast;
 
@@ -69,6 +69,8 @@ pub struct StartTurn {
     pub retry: Option<RetrySettings>,
     /// What happens to calls that need a person's approval.
     pub approvals: ApprovalMode,
+    /// Whether the turn gives way to others when calls have to wait.
+    pub priority: Priority,
     /// The complete history, oldest first, instead of `text` and `images`. Leading system messages replace the configured
     /// system prompt for this turn. Every tool call needs exactly one result, and the last message must come from the user
     /// or a tool. Messages that the conversation already has are kept, differing ones are superseded, the rest is added.
@@ -147,6 +149,12 @@ impl StartTurn {
     #[must_use]
     pub fn retry(self, settings: RetrySettings) -> Self {
         Self { retry: Some(settings), ..self }
+    }
+
+    /// Sets whether the turn gives way to others when calls have to wait.
+    #[must_use]
+    pub fn priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
     }
 
     /// Starts a turn over a complete history.

@@ -17,7 +17,7 @@ mod within;
 
 use std::{ops::Range, time::Duration};
 
-use everturn_wire::{CallerName, Failure, OnQuota};
+use everturn_wire::{CallerName, Failure, OnQuota, Priority};
 
 use crate::upstream::{Dialect, Outgoing};
 pub(crate) use calls::Calls;
@@ -47,6 +47,8 @@ pub struct RelayCall {
     /// What happens at a limit that lasts for hours or days: `Fail` ends the call at once, `Park` waits however long the
     /// limit lasts; `None` = as configured.
     pub quota: Option<OnQuota>,
+    /// Whether it gives way to others when calls have to wait.
+    pub priority: Priority,
 }
 
 /// The model that a request names, and where.

@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use everturn_orchestrator::{Dialect, Orchestrator, Outgoing, Passed, RelayCall, RelayProvider, Upstream};
+use everturn_wire::Priority;
 use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
@@ -50,6 +51,7 @@ fn call(round: usize) -> RelayCall {
         request,
         budget: None,
         quota: None,
+        priority: Priority::Interactive,
     }
 }
 

@@ -1,7 +1,7 @@
 //! A call that is to be made, and the answer to the question whether it may be.
 
 use everturn_kernel::Millis;
-use everturn_wire::{Because, TurnId, Usage};
+use everturn_wire::{Because, Priority, TurnId, Usage};
 
 use crate::What;
 
@@ -16,16 +16,6 @@ pub struct Call<'a> {
     pub priority: Priority,
     /// The estimated size.
     pub size: Size,
-}
-
-/// Who goes first if calls have to wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
-    /// Somebody watches.
-    #[default]
-    Interactive,
-    /// Nobody does. One of eight admitted calls is a background call if any waits.
-    Background,
 }
 
 /// The size of a call, in tokens.

@@ -38,8 +38,8 @@ mod target;
 mod window;
 
 pub use everturn_kernel::{Limits, Told, What};
-pub use everturn_wire::Because;
+pub use everturn_wire::{Because, Priority};
 
-pub use call::{Admission, Call, Priority, Size, Ticket, Wait};
+pub use call::{Admission, Call, Size, Ticket, Wait};
 pub use pacer::Pacer;
 pub use saved::Known;

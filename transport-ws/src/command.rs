@@ -40,6 +40,7 @@ pub(crate) async fn carry_out(orchestrator: &View, command: Command) -> Result<O
             approvals,
             final_report,
             model_settings,
+            priority,
             extensions,
         } => {
             let mut start = StartTurn::new(message).images(images.unwrap_or_default());
@@ -49,6 +50,7 @@ pub(crate) async fn carry_out(orchestrator: &View, command: Command) -> Result<O
             start.approvals = approvals.unwrap_or_default();
             start.final_report = final_report.map(|report| *report);
             start.model_settings = model_settings.map(|settings| *settings);
+            start.priority = priority.unwrap_or_default();
             return follow(orchestrator, orchestrator.start(start).await?, extensions).await;
         }
         Command::ChatRetry {

@@ -442,6 +442,8 @@ export interface ChatSendCommand {
   model?: string;
   /** What the conversation sets for its model from this message on, in place of what it set before. */
   modelSettings?: ModelSettings;
+  /** Whether the turn gives way to others when calls have to wait; if absent, it does not. */
+  priority?: Priority;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
   /** Retry settings for this turn only. */
@@ -1050,6 +1052,15 @@ export type OutputStream =
   /** A value from a newer server. */
   | (string & {});
 
+/** Whose call goes first when calls have to wait. */
+export type Priority =
+  /** Somebody waits for the answer. */
+  | "interactive"
+  /** Nobody does. One of eight calls that are let go is a background call, if any waits. */
+  | "background"
+  /** A value from a newer server. */
+  | (string & {});
+
 /** A retry was scheduled: sent once per retry, before its wait. Transient. */
 export interface ProviderRetryEvent {
   type: "provider-retry";
@@ -1619,6 +1630,8 @@ export interface SendRequest {
   parallelToolCalls?: boolean;
   /** Penalty for tokens that have occurred. */
   presencePenalty?: number;
+  /** Whether the turn gives way to others when calls have to wait; if absent, it does not. */
+  priority?: Priority;
   /** Reasoning effort, in the provider's terms. */
   reasoningEffort?: string;
   /** The format of the answer. */

@@ -9,8 +9,8 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, RequiredReport, RetryPatch, RetrySettings,
-    StepId, TurnId, Verdict,
+    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, Priority, RequiredReport, RetryPatch,
+    RetrySettings, StepId, TurnId, Verdict,
 };
 
 pub use parse::CommandError;
@@ -75,6 +75,9 @@ pub enum Command {
         /// What the conversation sets for its model from this message on, in place of what it set before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model_settings: Option<Box<ModelSettings>>,
+        /// Whether the turn gives way to others when calls have to wait; if absent, it does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        priority: Option<Priority>,
         /// Whether to send extension events too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         extensions: Option<bool>,

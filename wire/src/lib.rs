@@ -26,6 +26,7 @@ mod http;
 mod id;
 mod message;
 mod model_settings;
+mod priority;
 mod report;
 mod request;
 mod retry_settings;
@@ -57,6 +58,7 @@ pub use http::{
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
 pub use model_settings::ModelSettings;
+pub use priority::Priority;
 pub use report::{FinalReport, ForcedBy, RequiredReport};
 pub use request::{CallerCall, CallerTool, Parameters, ResponseFormat, ToolChoice};
 pub use retry_settings::{

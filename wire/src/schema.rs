@@ -42,7 +42,7 @@ const UNIONS: [(&str, &str, bool); 7] = [
 ];
 
 /// Enums that clients read. A newer server may send other values.
-const OPEN_WORDS: [&str; 24] = [
+const OPEN_WORDS: [&str; 25] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
@@ -55,6 +55,7 @@ const OPEN_WORDS: [&str; 24] = [
     "ForcedBy",
     "OnQuota",
     "OutputStream",
+    "Priority",
     "RetryOutcome",
     "RetryPhase",
     "CallPhase",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::RestoreError;
-use everturn_wire::{ApprovalMode, RequiredReport, TraceContext, Value};
+use everturn_wire::{ApprovalMode, Priority, RequiredReport, TraceContext, Value};
 use serde::{Deserialize, Serialize};
 
 use super::RequestScope;
@@ -35,6 +35,9 @@ pub struct Definition {
     /// What happens to calls that need a person's approval.
     #[serde(skip_serializing_if = "is_ask")]
     pub approvals: ApprovalMode,
+    /// Whether the turn gives way to others when calls have to wait.
+    #[serde(skip_serializing_if = "is_interactive")]
+    pub priority: Priority,
     /// The parameters, tools and instructions of the turn's request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Arc<RequestScope>>,
@@ -79,6 +82,10 @@ pub struct Configured {
     pub usual_effort: Option<String>,
 }
 
+fn is_interactive(priority: &Priority) -> bool {
+    *priority == Priority::Interactive
+}
+
 fn is_ask(mode: &ApprovalMode) -> bool {
     *mode == ApprovalMode::Ask
 }
@@ -91,6 +98,7 @@ impl Default for Definition {
             reasoning_effort: None,
             supersedes: None,
             approvals: ApprovalMode::Ask,
+            priority: Priority::Interactive,
             request: None,
             final_report: None,
             trace: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::ToolSpec;
-use everturn_wire::{CallerTool, Parameters, RequiredReport, ToolChoice, Value};
+use everturn_wire::{CallerTool, Parameters, Priority, RequiredReport, ToolChoice, Value};
 use serde::{Deserialize, Serialize};
 
 /// The parameters, tools and instructions that a request specifies for its turn only.
@@ -58,6 +58,7 @@ pub(crate) struct Inherited {
     pub(crate) scope: Option<Arc<RequestScope>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_effort: Option<String>,
+    pub(crate) priority: Priority,
     /// The report that the request itself required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) final_report: Option<Arc<RequiredReport>>,

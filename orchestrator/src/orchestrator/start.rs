@@ -196,7 +196,7 @@ impl Orchestrator {
             let (effort, retry) = (start.reasoning_effort.clone(), start.retry.as_ref());
             TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)
         };
-        settings.definition.approvals = start.approvals;
+        (settings.definition.approvals, settings.definition.priority) = (start.approvals, start.priority);
         if start.whole && start.retry.as_ref().is_none_or(|retry| retry.after_content.is_none()) {
             settings.after_content = AfterContent::Rewind;
         }

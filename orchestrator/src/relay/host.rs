@@ -13,7 +13,7 @@ use bytes::Bytes;
 use everturn_kernel::{
     Effect, Effects, Hold, Host, Input, Millis, Op, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
 };
-use everturn_pacing::{Priority, Size};
+use everturn_pacing::Size;
 use everturn_wire::{Because, CallPhase, Category, EventBody, Failure};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, future, stream};
@@ -127,7 +127,7 @@ impl CallHost {
             output: ports.pacing.usual_output(&target),
         };
         let (id, since) = (self.call.id.clone(), turn.wants_since(now));
-        let priority = Priority::Interactive;
+        let priority = self.asked.priority;
         // A call that does not wait for a quota gets the provider's own refusal.
         let longest = if self.chosen.fails_on_quota { LONG_MS - 1 } else { u64::MAX };
         Pace {

@@ -47,6 +47,7 @@ pub(super) fn successor(
     let effort = old.definition.reasoning_effort.clone();
     let mut settings = TurnSettings::new(ports, conversation, choice, effort, supersedes);
     settings.definition.approvals = old.definition.approvals;
+    settings.definition.priority = old.definition.priority;
     settings.definition.trace = old.definition.trace.clone();
     // A report required by the message is kept; otherwise the new model or route decides.
     if let Some(report) = &old.definition.final_report {

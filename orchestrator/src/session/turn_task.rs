@@ -122,18 +122,18 @@ impl TurnSettings {
 
     /// Returns what a turn inherits that repeats this one or follows it.
     pub(crate) fn inherited(&self, ports: &Ports) -> Inherited {
-        let Definition { request, reasoning_effort, final_report, .. } = &self.definition;
+        let Definition { request, reasoning_effort, final_report, priority, .. } = &self.definition;
         let (scope, reasoning_effort) = (request.clone(), reasoning_effort.clone());
         // What the configuration requires, it requires anew.
         let configured = ports.reports.of(self.model.id());
         let final_report = final_report.clone().filter(|_| *final_report != configured);
-        Inherited { scope, reasoning_effort, final_report }
+        Inherited { scope, reasoning_effort, final_report, priority: *priority }
     }
 
     /// Applies what an earlier turn's request specified.
     pub(crate) fn inherit(&mut self, from: Inherited) {
-        let Inherited { scope, reasoning_effort, final_report } = from;
-        self.definition.reasoning_effort = reasoning_effort;
+        let Inherited { scope, reasoning_effort, final_report, priority } = from;
+        (self.definition.reasoning_effort, self.definition.priority) = (reasoning_effort, priority);
         if final_report.is_some() {
             self.definition.final_report = final_report;
         }

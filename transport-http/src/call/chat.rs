@@ -60,6 +60,7 @@ pub(crate) fn start(request: SendRequest, key: Option<String>) -> StartTurn {
     start.approvals = request.approvals.unwrap_or_default();
     start.final_report = request.final_report.map(|report| *report);
     start.model_settings = request.model_settings.map(|settings| *settings);
+    start.priority = request.priority.unwrap_or_default();
     (start.history, start.tools) = (request.messages, request.tools);
     (start.parameters, start.idempotency_key) = (parameters, key);
     start.ephemeral = request.ephemeral.unwrap_or(false);

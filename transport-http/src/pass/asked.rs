@@ -7,7 +7,7 @@ use axum::http::{
 };
 use bytes::Bytes;
 use everturn_orchestrator::{AskedModel, Dialect, ModelPlace, Outgoing, RelayCall};
-use everturn_wire::OnQuota;
+use everturn_wire::{OnQuota, Priority};
 
 use super::{
     answer::Client,
@@ -25,6 +25,7 @@ const SESSIONS: [&str; 5] =
 const BUDGET: &str = "everturn-budget";
 const QUOTA: &str = "everturn-quota";
 const WHOLE: &str = "everturn-whole";
+const PRIORITY: &str = "everturn-priority";
 
 /// Maximum length of the names of a program and a session, in characters.
 const NAME: usize = 128;
@@ -54,6 +55,7 @@ impl Asked {
         let client = Client { dialect: door.dialect, model: named, streams };
         let mut headers = head.headers;
         let (budget, quota, whole) = (budget_of(&headers)?, quota_of(&headers)?, whole_of(&headers)?);
+        let priority = priority_of(&headers)?;
         if streams && headers.contains_key(ACCEPT_ENCODING) {
             // Where content begins could not be seen in a compressed stream, nor could a wait be put before it.
             headers.insert(ACCEPT_ENCODING, axum::http::HeaderValue::from_static("identity"));
@@ -77,6 +79,7 @@ impl Asked {
             },
             budget,
             quota,
+            priority,
         };
         Ok((call, client))
     }
@@ -119,6 +122,14 @@ fn quota_of(headers: &HeaderMap) -> Result<Option<OnQuota>, Refusal> {
         Some("fail") => Ok(Some(OnQuota::Fail)),
         Some("park") => Ok(Some(OnQuota::Park)),
         Some(text) => Err(refused(QUOTA, text, "fail or park")),
+    }
+}
+
+fn priority_of(headers: &HeaderMap) -> Result<Priority, Refusal> {
+    match own(headers, PRIORITY) {
+        None | Some("interactive") => Ok(Priority::Interactive),
+        Some("background") => Ok(Priority::Background),
+        Some(text) => Err(refused(PRIORITY, text, "interactive or background")),
     }
 }
 

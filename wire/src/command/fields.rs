@@ -10,8 +10,8 @@ use serde::{
 
 use super::{Command, Image, retry_set::RetrySet};
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, RequiredReport, RetrySettings, StepId,
-    TurnId, Verdict,
+    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, Priority, RequiredReport, RetrySettings,
+    StepId, TurnId, Verdict,
 };
 
 /// The commands, as serde reads them once their type is known. For an internally tagged enum, serde first reads generic
@@ -38,6 +38,7 @@ enum Fields {
         final_report: Option<Box<RequiredReport>>,
         #[serde(default)]
         model_settings: Option<Box<ModelSettings>>,
+        priority: Option<Priority>,
         #[serde(default, deserialize_with = "crate::bound::maybe_flag")]
         extensions: Option<bool>,
     },

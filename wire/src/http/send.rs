@@ -5,8 +5,8 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, CallerTool, ConversationId, Image, Message, ModelSettings, Parameters, RequiredReport,
-    ResponseFormat, RetrySettings, ToolChoice,
+    ApprovalMode, CallerTool, ConversationId, Image, Message, ModelSettings, Parameters, Priority,
+    RequiredReport, ResponseFormat, RetrySettings, ToolChoice,
 };
 
 /// Request body of `POST /chat`.
@@ -43,6 +43,9 @@ pub struct SendRequest {
     /// What the conversation sets for its model from this message on, in place of what it set before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_settings: Option<Box<ModelSettings>>,
+    /// Whether the turn gives way to others when calls have to wait; if absent, it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
     /// Whether to send extension events too.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::bound::maybe_flag")]
     pub extensions: Option<bool>,
@@ -93,7 +96,7 @@ pub struct SendRequest {
 
 impl SendRequest {
     /// The fields of a plain message. A request with only these may also have unknown fields.
-    pub const PLAIN: [&'static str; 10] = [
+    pub const PLAIN: [&'static str; 11] = [
         "conversationId",
         "message",
         "model",
@@ -103,6 +106,7 @@ impl SendRequest {
         "approvals",
         "finalReport",
         "modelSettings",
+        "priority",
         "extensions",
     ];
 

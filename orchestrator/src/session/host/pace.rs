@@ -3,7 +3,7 @@
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use everturn_kernel::{Arguments, Request, StreamEvent, Target, ToolCall, Turn, Want};
-use everturn_pacing::{Priority, Size};
+use everturn_pacing::Size;
 use everturn_wire::{Category, Failure, Value};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
@@ -39,7 +39,7 @@ impl TurnHost<'_> {
                 // A review waits instead of its turn.
                 conversation: (!for_reviews).then(|| self.conversation.id.clone()),
                 since: turn.wants_since(now),
-                priority: Priority::Interactive,
+                priority: self.settings.definition.priority,
                 size: self.size(&model.id),
             },
             insists: turn.is_asked_by_person() || !shares_limits,

@@ -171,6 +171,7 @@ impl<'a> Turn<'a> {
             model_settings: None,
             retry,
             approvals: Some(self.permissions.mode),
+            priority: None,
             final_report,
             extensions,
         };

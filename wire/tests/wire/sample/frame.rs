@@ -1,7 +1,7 @@
 //! Frames of the WebSocket.
 
 use everturn_wire::{
-    ApprovalMode, Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, ModelSettings,
+    ApprovalMode, Command, ConversationStatus, DEFAULT_WORKSPACE, EventBody, Image, ModelSettings, Priority,
     RequiredReport, RetryPatch, ServerMessage,
 };
 use serde_json::json;
@@ -55,6 +55,7 @@ fn plain_commands() -> Vec<Command> {
             approvals: None,
             final_report: None,
             model_settings: None,
+            priority: None,
             extensions: None,
         },
         Command::ChatSend {
@@ -67,6 +68,7 @@ fn plain_commands() -> Vec<Command> {
             approvals: Some(ApprovalMode::Deny),
             final_report: Some(Box::new(required_report())),
             model_settings: Some(Box::new(model_settings())),
+            priority: Some(Priority::Background),
             extensions: Some(true),
         },
         Command::ChatSubscribe { conversation_id: "c1".into(), cursor: None, extensions: None },

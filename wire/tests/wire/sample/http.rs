@@ -6,10 +6,10 @@ use everturn_wire::{
     ApprovalMode, Attempts, Because, CallInfo, CallOrdered, CallPhase, CallerCall, CallerTool, Calls,
     Category, Chunk, ClusterNode, ClusterState, ConversationState, ConversationStatus, ConversationSummary,
     DoneReason, FailedAttempt, FinalReport, FoundPassage, HistoryWindow, Message, ModelInfo, ModelSettings,
-    Models, QueueCancelled, QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed, RequiredReport,
-    ResponseFormat, Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest, Stopped,
-    StoredChunk, TargetState, Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy, ToolSourceInfo,
-    ToolSourceLogin, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
+    Models, Priority, QueueCancelled, QueueRequest, Queued, QueuedMessage, RenameRequest, Renamed,
+    RequiredReport, ResponseFormat, Retried, RetryControl, RetryNowRequest, RetryRequest, Role, SendRequest,
+    Stopped, StoredChunk, TargetState, Targets, ToolAnnotations, ToolChoice, ToolInfo, ToolPolicy,
+    ToolSourceInfo, ToolSourceLogin, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, Value,
 };
 use serde_json::json;
 
@@ -314,6 +314,7 @@ fn sends() -> Vec<SendRequest> {
         approvals: Some(ApprovalMode::Ask),
         final_report: Some(Box::new(required_report())),
         model_settings: Some(Box::new(model_settings())),
+        priority: Some(Priority::Background),
         extensions: Some(true),
         ..SendRequest::default()
     };
@@ -336,6 +337,7 @@ fn sends() -> Vec<SendRequest> {
         approvals: full.approvals,
         final_report: Some(Box::new(RequiredReport::new(json!({ "type": "object" })))),
         model_settings: full.model_settings.clone(),
+        priority: full.priority,
         extensions: full.extensions,
         ..scoped.clone()
     };
