@@ -75,7 +75,7 @@ pub use journal::{
 pub use memory::MemoryLimits;
 pub use observer::{CallEnd, Observer, ProviderCall, TurnEnd};
 pub use orchestrator::{Export, MAX_MESSAGE, Orchestrator, RetryTurn, SearchCursor, StartTurn, Started};
-pub use relay::{AskedModel, Listener, ModelPlace, NoAnswer, RelayCall, RelayError, Said};
+pub use relay::{AskedModel, Listener, ModelPlace, NoAnswer, OfferedModel, RelayCall, RelayError, Said};
 pub use report::check as check_report;
 pub use reviewer::{ReviewRequest, Reviewer, Switches};
 pub use schedule::{Exponential, Patient};

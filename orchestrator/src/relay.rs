@@ -7,6 +7,7 @@ mod at_once;
 mod call;
 mod calls;
 mod choice;
+mod dialect;
 mod host;
 mod kept;
 mod key;
@@ -21,7 +22,8 @@ use everturn_wire::{CallerName, Failure, OnQuota, Priority};
 
 use crate::upstream::{Dialect, Outgoing};
 pub(crate) use calls::Calls;
-pub(crate) use choice::speaks;
+pub use dialect::OfferedModel;
+pub(crate) use dialect::{models_of, speaks};
 pub use tape::{Listener, Said};
 
 /// A call to pass through.

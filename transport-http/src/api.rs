@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{
     CallLimits, Metrics, ag_ui, ai_sdk,
     call::{chat, control, document, export, model_settings, passed, query, retry_settings},
-    openai, pass,
+    models, openai, pass,
     refusal::Refusal,
     response_headers,
 };
@@ -67,7 +67,7 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
     let bodies = Arc::new(Semaphore::new(limits.bodies.min(Semaphore::MAX_PERMITS)));
     let room = Room { limits, metrics, streams, bodies };
     let chat = chat_routes().merge(ai_sdk::routes()).merge(ag_ui::routes()).merge(more);
-    let shared = shared_routes().merge(openai::routes());
+    let shared = shared_routes().merge(models::routes()).merge(openai::routes());
     // What is not said to be for others is the administrator's.
     administration()
         .route_layer(from_fn(is_administrator))
@@ -136,7 +136,7 @@ fn open_routes() -> Router<Doors> {
 }
 
 /// Returns who a request is by: the administrator, if nobody checked it.
-fn caller(request: &Request) -> Caller {
+pub(crate) fn caller(request: &Request) -> Caller {
     request.extensions().get().cloned().unwrap_or_else(Caller::administrator)
 }
 

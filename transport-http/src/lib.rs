@@ -24,6 +24,7 @@ mod export;
 mod guard;
 mod limits;
 mod metrics;
+mod models;
 mod openai;
 mod pass;
 mod path;

@@ -9,13 +9,13 @@ mod whole;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::{
-    Json, Router,
-    extract::{Path, Request},
+    Router,
+    extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue},
-    response::{IntoResponse as _, Response},
-    routing::{get, post},
+    response::Response,
+    routing::post,
 };
-use everturn_dialect::openai::{ChatRequest, Chunks, Completion, Head, Refusal, list, one, resolve};
+use everturn_dialect::openai::{ChatRequest, Chunks, Completion, Head, Refusal, resolve};
 use everturn_orchestrator::{Started, View};
 
 use crate::{
@@ -40,23 +40,12 @@ pub(crate) fn is_path(path: &str) -> bool {
 }
 
 pub(crate) fn routes() -> Router<Doors> {
-    Router::new()
-        .route("/v1/chat/completions", post(chat))
-        .route("/v1/models", get(models))
-        .route("/v1/models/{*id}", get(model))
+    Router::new().route("/v1/chat/completions", post(chat))
 }
 
-/// `GET /v1/models`
-async fn models(api: Api) -> Response {
-    Json(list(&api.orchestrator.models())).into_response()
-}
-
-/// `GET /v1/models/{id}`
-async fn model(api: Api, Path(id): Path<String>) -> Response {
-    match resolve(&id, &api.orchestrator.models()) {
-        Some(model) => Json(one(model)).into_response(),
-        None => error::response(&Refusal::unknown_model(&id, &api.orchestrator.models())),
-    }
+/// Returns the response for a model that there is not.
+pub(crate) fn unknown_model(id: &str, known: &[String]) -> Response {
+    error::response(&Refusal::unknown_model(id, known))
 }
 
 /// `POST /v1/chat/completions`

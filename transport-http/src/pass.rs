@@ -56,7 +56,7 @@ pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {
     }
 }
 
-async fn messages(api: Api, request: Request) -> Response {
+pub(crate) async fn messages(api: Api, request: Request) -> Response {
     pass(&api, Door::MESSAGES, request).await
 }
 
@@ -68,7 +68,7 @@ async fn openai(api: Api, request: Request) -> Response {
     pass(&api, Door::OPENAI, request).await
 }
 
-async fn gemini(api: Api, request: Request) -> Response {
+pub(crate) async fn gemini(api: Api, request: Request) -> Response {
     pass(&api, Door::GEMINI, request).await
 }
 

@@ -1,7 +1,7 @@
 //! Calls that are passed through.
 
 use super::Orchestrator;
-use crate::{Dialect, Listener, RelayCall, RelayError, relay};
+use crate::{Dialect, Listener, OfferedModel, RelayCall, RelayError, relay};
 use everturn_wire::CallInfo;
 
 impl Orchestrator {
@@ -19,6 +19,17 @@ impl Orchestrator {
     /// target: all targets of a model or route speak it, and a name that nobody lists is for a provider that does.
     pub fn speaks(&self, model: &str, dialect: Dialect) -> bool {
         relay::speaks(&self.ports.models.now(), model, dialect)
+    }
+
+    /// Returns the models of all providers that speak a dialect, by their own names, and the routes on which everything
+    /// speaks it: what a caller of that dialect can ask for.
+    pub fn models_of(&self, dialect: Dialect) -> Vec<OfferedModel> {
+        relay::models_of(&self.ports.models.now(), dialect)
+    }
+
+    /// Whether there is a provider that speaks this dialect.
+    pub fn has_provider_of(&self, dialect: Dialect) -> bool {
+        self.ports.models.now().relays.iter().any(|provider| provider.dialect == dialect)
     }
 
     /// Returns the calls in progress, and those whose answer nobody has taken yet; the oldest first.

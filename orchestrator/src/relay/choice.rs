@@ -12,7 +12,7 @@ use crate::{
     retry_settings::Set,
     route::{PREFIX, on_route},
     session::Ports,
-    upstream::{Dialect, RelayProvider, Upstream},
+    upstream::{RelayProvider, Upstream},
 };
 
 /// Maximum number of characters shown of an unknown name.
@@ -44,7 +44,7 @@ pub(super) struct Chosen {
 }
 
 /// Returns the provider that has a credential.
-fn of_credential<'a>(
+pub(super) fn of_credential<'a>(
     providers: &'a [RelayProvider],
     credential: &str,
 ) -> Option<(&'a RelayProvider, &'a Arc<dyn Upstream>)> {
@@ -118,37 +118,6 @@ pub(super) fn choose(
     let model = asked.unwrap_or_default().chars().take(SHOWN).collect();
     let fails_on_quota = quota == Some(OnQuota::Fail);
     Ok(Chosen { legs, schedule, settings, whole, fails_on_quota, model })
-}
-
-/// Whether all that a model's name stands for can be asked in this dialect.
-pub(crate) fn speaks(models: &Models, asked: &str, dialect: Dialect) -> bool {
-    let providers = &models.relays;
-    let by_credential =
-        |name: &str| of_credential(providers, name).is_some_and(|(provider, _)| provider.dialect == dialect);
-    let by_dialect = || providers.iter().filter(|provider| provider.dialect == dialect);
-    let known = models.has(asked).then(|| models.choose(Some(asked), None));
-    match known {
-        Some(Ok(Choice::Model(model))) => return by_credential(&model.target.credential),
-        Some(Ok(Choice::Route(route))) => {
-            return route.targets.iter().all(|target| by_credential(&target.credential));
-        }
-        Some(Err(_)) => return false,
-        None => {}
-    }
-    if by_dialect().any(|provider| provider.models.iter().any(|model| model == asked)) {
-        return true;
-    }
-    let ids = models.ids();
-    let is_of_other = ids.iter().any(|id| id.split_once('/').is_some_and(|(_, name)| name == asked));
-    let named = asked.split_once('/').map(|(provider, _)| provider);
-    let is_named = |provider: &&str| ids.iter().any(|id| id.split('/').next() == Some(provider));
-    match named {
-        _ if is_of_other || asked.starts_with(PREFIX) => false,
-        Some(name) if providers.iter().any(|provider| provider.name == name) => by_credential(name),
-        // One whose calls cannot be passed through.
-        Some(name) if is_named(&name) => false,
-        _ => by_dialect().next().is_some(),
-    }
 }
 
 type Found<'a> = (&'a RelayProvider, Option<Choice>, Vec<Leg>);

@@ -3,7 +3,7 @@
 use everturn_wire::{CallInfo, ConversationId};
 
 use super::View;
-use crate::{Dialect, Listener, RelayCall, RelayError};
+use crate::{Dialect, Listener, OfferedModel, RelayCall, RelayError};
 
 impl View {
     /// See [`Orchestrator::pass_through`](crate::Orchestrator::pass_through). The call is the caller's; one of another is
@@ -41,6 +41,16 @@ impl View {
     /// See [`Orchestrator::speaks`](crate::Orchestrator::speaks).
     pub fn speaks(&self, model: &str, dialect: Dialect) -> bool {
         self.all.speaks(model, dialect)
+    }
+
+    /// See [`Orchestrator::models_of`](crate::Orchestrator::models_of).
+    pub fn models_of(&self, dialect: Dialect) -> Vec<OfferedModel> {
+        self.all.models_of(dialect)
+    }
+
+    /// See [`Orchestrator::has_provider_of`](crate::Orchestrator::has_provider_of).
+    pub fn has_provider_of(&self, dialect: Dialect) -> bool {
+        self.all.has_provider_of(dialect)
     }
 
     fn call(&self, id: &str) -> Option<ConversationId> {

@@ -17,6 +17,7 @@ mod doors;
 mod hostile;
 mod identity;
 mod messages;
+mod models;
 
 /// A server whose only provider speaks the Messages API.
 async fn messages_server(provider: &Loopback, retry: &str) -> Server {
