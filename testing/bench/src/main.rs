@@ -11,6 +11,7 @@ mod kernel;
 mod latency;
 mod memory;
 mod provider;
+mod relay;
 mod stream;
 mod table;
 mod turns;
@@ -57,6 +58,10 @@ fn main() -> Result<()> {
         ["asking", turns] => memory::parked(turns.parse()?, Parked::Person),
         ["durability"] => durability::measure(),
         ["million"] => million(),
+        ["relay"] => relay::report(),
+        ["between", kind, upstream] => relay::serve(kind, upstream),
+        ["call", load, host] => relay::call(load, host),
+        ["wait", host, calls] => relay::wait(host, calls.parse()?),
         ["kernel"] => kernel::measure(),
         other => bail!("unknown arguments {other:?}: run without any for the whole report"),
     }

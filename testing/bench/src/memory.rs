@@ -135,7 +135,7 @@ pub(crate) fn measure(refused: Refused) -> Result<()> {
         // The first turns include shared costs.
         let turns = begin(&orchestrator, "warm/m", 500).await?;
         wait(&orchestrator, &turns).await?;
-        let before = resident()?;
+        let before = resident("self")?;
         limited.answers.send_replace(refused == Refused::First);
         let turns = begin(&orchestrator, "b/m", TURNS).await?;
         while refused == Refused::All && limited.answers.receiver_count() < TURNS {
@@ -144,7 +144,7 @@ pub(crate) fn measure(refused: Refused) -> Result<()> {
         limited.answers.send_replace(true);
         wait(&orchestrator, &turns).await?;
         drop(turns);
-        println!("{}", resident()?.saturating_sub(before) / TURNS);
+        println!("{}", resident("self")?.saturating_sub(before) / TURNS);
         Ok(())
     })
 }
@@ -161,20 +161,20 @@ pub(crate) fn parked(turns: usize, kind: Parked) -> Result<()> {
         // The first turns fill the caches of the file.
         park(&orchestrator, WARM).await?;
         until_parked(&path, kind, WARM).await?;
-        let (before, started) = (resident()?, Instant::now());
+        let (before, started) = (resident("self")?, Instant::now());
         park(&orchestrator, turns).await?;
         until_parked(&path, kind, WARM + turns).await?;
         let per_second = turns as f64 / started.elapsed().as_secs_f64();
-        anyhow::Ok((resident()?.saturating_sub(before) / turns, per_second))
+        anyhow::Ok((resident("self")?.saturating_sub(before) / turns, per_second))
     })?;
     let file = fs::metadata(&path)?.len() as usize / (turns + WARM);
     let runtime = runtime()?;
-    let (before, started) = (resident()?, Instant::now());
+    let (before, started) = (resident("self")?, Instant::now());
     let (resumed, took, grown) = runtime.block_on(async {
         let orchestrator = kind.builder().journal(Arc::new(SqliteJournal::open(&path)?)).build();
         let resumed = orchestrator.resume().await?;
         // Before everything is dropped.
-        anyhow::Ok((resumed, started.elapsed(), resident()?.saturating_sub(before)))
+        anyhow::Ok((resumed, started.elapsed(), resident("self")?.saturating_sub(before)))
     })?;
     let timed = match kind {
         Parked::Clock => turns + WARM,
@@ -239,9 +239,10 @@ async fn wait(orchestrator: &Orchestrator, turns: &[Started]) -> Result<()> {
     Ok(())
 }
 
-fn resident() -> Result<usize> {
-    let statm =
-        fs::read_to_string("/proc/self/statm").context("resident memory is read from /proc: Linux only")?;
+/// Returns the resident memory of a process, in bytes.
+pub(crate) fn resident(process: &str) -> Result<usize> {
+    let statm = fs::read_to_string(format!("/proc/{process}/statm"))
+        .context("resident memory is read from /proc: Linux only")?;
     let pages: usize = statm.split_whitespace().nth(1).context("statm has no resident pages")?.parse()?;
     Ok(pages * 4096)
 }

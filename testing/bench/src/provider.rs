@@ -22,6 +22,8 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransf
 /// A refusal that requires no wait.
 const REFUSAL: &str = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\ncontent-length: 55\r\n\r\n\
     {\"error\":{\"message\":\"slow down\",\"code\":\"rate_limited\"}}";
+/// A refusal that requires a wait of an hour.
+const LATER: &str = "HTTP/1.1 429 Too Many Requests\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n";
 /// Interval between two deltas of a paced stream.
 const PACE: Duration = Duration::from_millis(20);
 /// Number of bytes per write.
@@ -30,7 +32,7 @@ const WRITE: usize = 32 << 10;
 /// Serves until the process is killed. Prints its base URL first.
 ///
 /// The path determines the load: `/flood/..` a saturated stream, `/one/..` a single delta, `/stall/..` a single delta
-/// and then silence, and the loads of [`mod@crate::turns`]. Its end determines the API.
+/// and then silence, `/later/..` a refusal, and the loads of [`mod@crate::turns`]. Its end determines the API.
 pub(crate) fn serve() -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -53,6 +55,10 @@ async fn connection(mut socket: TcpStream, limited: Limited) -> Result<()> {
     while let Some(Request { path, body }) = request(&mut socket, &mut received).await? {
         if path.starts_with("/limited") && limited.refuses(&body) {
             socket.write_all(REFUSAL.as_bytes()).await?;
+            continue;
+        }
+        if path.starts_with("/later") {
+            socket.write_all(LATER.as_bytes()).await?;
             continue;
         }
         let script = Script::of(&path);
