@@ -1,7 +1,7 @@
 // A vendor on loopback: fails as planned, then answers.
 
 import { createServer } from "node:http";
-import { answers } from "./answers.mjs";
+import { answers, toolCall } from "./answers.mjs";
 
 export const TEXT = "Hello from the far side.";
 
@@ -23,12 +23,45 @@ export const cut = (response) => {
   response.write(": nothing yet\n\n");
   setImmediate(() => response.destroy());
 };
+// A plan's window that is used up, in each vendor's own form.
+export const window = (seconds) => (response, path) => {
+  if (path.endsWith("/responses")) {
+    const error = { type: "usage_limit_reached", message: "The usage limit has been reached", plan_type: "plus", resets_in_seconds: seconds };
+    return json(429, { error })(response);
+  }
+  const reset = String(Math.ceil(Date.now() / 1000) + seconds);
+  const unified = { status: "rejected", reset, "representative-claim": "five_hour", "5h-status": "rejected", "5h-reset": reset, "5h-utilization": "1.0" };
+  const headers = Object.entries(unified).map(([name, value]) => [`anthropic-ratelimit-unified-${name}`, value]);
+  const error = { type: "rate_limit_error", message: "This request would exceed your account's rate limit. Please try again later." };
+  json(429, { type: "error", error }, Object.fromEntries(headers))(response);
+};
+// Begins an answer and then says nothing more.
+export const silent = (response) => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.write(": nothing yet\n\n");
+};
+// Fails until so many seconds have passed since the first call.
+export const outage = (seconds) => {
+  let end;
+  const plan = [];
+  plan.shift = () => {
+    end ??= Date.now() + seconds * 1000;
+    return Date.now() < end ? overloaded : undefined;
+  };
+  return plan;
+};
+export const full = (response, path) =>
+  path.endsWith("/responses")
+    ? json(400, { error: { message: "Your input exceeds the context window of this model.", type: "invalid_request_error", param: "input", code: "context_length_exceeded" } })(response)
+    : json(400, { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 205000 tokens > 200000 maximum" } })(response);
 export const refused = json(401, { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } });
 
-// Starts it with a plan of failures. Returns its address, and the calls that it got.
-export async function start(plan) {
+// Starts it with a plan of failures; `tool`: a file that the first answer asks the agent to write. Returns its address, and
+// the calls that it got.
+export async function start(plan, tool) {
   const calls = [];
-  const left = [...plan];
+  const left = Object.hasOwn(plan, "shift") ? plan : [...plan];
+  let writes = tool;
   const server = createServer((request, response) => {
     const path = new URL(request.url, "http://x").pathname;
     const [, answer] = answers.find(([pattern]) => pattern.test(path)) ?? [];
@@ -39,10 +72,12 @@ export async function start(plan) {
       const body = Buffer.concat(parts);
       calls.push({ path: request.url, headers: request.headers, body: body.toString(), at: Date.now() });
       const failure = left.shift();
-      if (failure) return failure(response);
+      if (failure) return failure(response, path);
       const { model = "m" } = JSON.parse(body);
       response.writeHead(200, { "content-type": "text/event-stream", "request-id": `req-${calls.length}` });
-      for (const piece of answer(TEXT, model)) response.write(piece);
+      const asks = writes && toolCall(path, writes, JSON.parse(body));
+      if (asks) writes = undefined;
+      for (const piece of asks || answer(TEXT, model)) response.write(piece);
       response.end();
     });
   });

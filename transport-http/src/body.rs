@@ -198,5 +198,7 @@ pub(crate) async fn whole(
         }
         bytes.extend_from_slice(&piece);
     }
+    // It may be kept for hours, while its call waits.
+    bytes.shrink_to_fit();
     Ok((bytes.into(), room))
 }

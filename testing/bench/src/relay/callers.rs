@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{Request, client::conn::http1::SendRequest, header::HOST};
@@ -18,8 +18,11 @@ use crate::{child::Child, stream::block_on};
 
 const PATH: &str = "/v1/chat/completions";
 /// Number of calls that wait at once, and the size of the body of each, in bytes.
-const WAITING: usize = 1_000;
+const WAITING: usize = 900;
 const BODY: usize = 64 << 10;
+
+/// How often it is looked whether they wait.
+const MOST_LOOKS: u32 = 600;
 
 type Connection = SendRequest<Full<Bytes>>;
 
@@ -114,7 +117,7 @@ pub(super) fn wait(host: &str, calls: usize) -> Result<()> {
 fn until_waiting(host: &str, calls: usize) -> Result<()> {
     block_on(async {
         let mut connection = connect(host).await?;
-        loop {
+        for _ in 0..MOST_LOOKS {
             connection.ready().await?;
             let request = Request::get("/calls").header(HOST, host).body(Full::default())?;
             let told = connection.send_request(request).await?.collect().await?.to_bytes();
@@ -123,5 +126,6 @@ fn until_waiting(host: &str, calls: usize) -> Result<()> {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+        bail!("the calls do not wait within a minute")
     })
 }

@@ -8,7 +8,7 @@ use everturn_provider::{
     AnswerForm, EndpointConfig, HttpClient, HttpConfig, KeyHeader, Relay, RelayEvent, RelayRequest,
 };
 use everturn_transport_http::{
-    Access, CallLimits, ConnectionLimits, Guard, Metrics, router, serve as serve_router,
+    Access, CallLimits, Callers, ConnectionLimits, Guard, Metrics, router, serve as serve_router,
 };
 use futures_util::{StreamExt, future, stream::BoxStream};
 use hyper::{Request, Uri, body::Incoming, service::service_fn};
@@ -68,7 +68,14 @@ async fn everturn(listener: TcpListener, upstream: &str) -> Result<()> {
     let relay = Relay::new(http, &EndpointConfig::new(format!("{upstream}/v1")), KeyHeader::Bearer, false)?;
     let provider = RelayProvider::new("bench", Dialect::Chat, Arc::new(Endpoint(relay)));
     let orchestrator = Orchestrator::builder().relay(provider).build();
-    let access = Access { bound, hosts: Vec::new(), origins: Vec::new(), token: None, is_open: |_| false };
+    let access = Access {
+        bound,
+        hosts: Vec::new(),
+        origins: Vec::new(),
+        token: None,
+        callers: Callers::default(),
+        is_open: |_| false,
+    };
     let app = Guard::new(access)?.protect(router(orchestrator, CallLimits::default(), Metrics::none()));
     serve_router(listener, app, ConnectionLimits::default(), future::pending::<()>()).await;
     bail!("it ended")
