@@ -56,7 +56,7 @@ test('a new conversation has them from its first message on, after a crash, and 
   assert.equal(third.max_completion_tokens ?? third.max_tokens, 321);
   // Another conversation has none of it.
   await on.page.locator('#new').click();
-  assert.equal(await button().getAttribute('aria-label'), 'Instructions and parameters');
+  await on.page.locator('#instruct[aria-label="Instructions and parameters"]').waitFor();
   const other = await ask('Four', 1);
   assert.equal(other.messages[0].content, 'Be as configured.');
   // The server was away for a moment.
