@@ -3,7 +3,7 @@
 use std::{
     io,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -61,7 +61,7 @@ pub(super) async fn answer(
 }
 
 fn held(held: Held) -> Response {
-    let mut response = Response::new(Body::from_stream(held));
+    let mut response = Response::new(Body::from_stream(Flushed::new(held)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -69,7 +69,7 @@ fn held(held: Held) -> Response {
 }
 
 fn passed(status: StatusCode, headers: HeaderMap, pieces: Pieces) -> Response {
-    let mut response = Response::new(Body::from_stream(pieces));
+    let mut response = Response::new(Body::from_stream(Flushed::new(pieces)));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     response.extensions_mut().insert(PassedThrough);
@@ -93,5 +93,54 @@ impl Stream for Pieces {
                 Some(Err(io::ErrorKind::ConnectionAborted.into()))
             }
         })
+    }
+}
+
+/// A body whose client gets everything that was said before an error: hyper writes what it holds whenever a body is pending,
+/// and drops it when a body fails.
+struct Flushed<S> {
+    inner: S,
+    failed: Option<io::Error>,
+}
+
+impl<S> Flushed<S> {
+    fn new(inner: S) -> Self {
+        Self { inner, failed: None }
+    }
+}
+
+impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Stream for Flushed<S> {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if let Some(error) = this.failed.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        match ready!(this.inner.poll_next_unpin(cx)) {
+            Some(Err(error)) => {
+                this.failed = Some(error);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            said => Poll::Ready(said),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt as _, stream};
+
+    use super::*;
+
+    #[test]
+    fn what_was_said_is_written_before_an_error() {
+        let said = [Ok(Bytes::from_static(b"a")), Err(io::ErrorKind::ConnectionAborted.into())];
+        let mut body = Flushed::new(stream::iter(said));
+        assert!(matches!(body.next().now_or_never(), Some(Some(Ok(_)))));
+        assert!(body.next().now_or_never().is_none(), "pending once");
+        assert!(matches!(body.next().now_or_never(), Some(Some(Err(_)))));
+        assert!(matches!(body.next().now_or_never(), Some(None)));
     }
 }
