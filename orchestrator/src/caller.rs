@@ -20,24 +20,25 @@ pub struct Caller {
     /// `None` = the administrator, or nobody.
     name: Option<CallerName>,
     scopes: Vec<Scope>,
-    ended: CancellationToken,
+    /// `None` = it is never ended.
+    ended: Option<CancellationToken>,
 }
 
 impl Caller {
     /// The administrator, who sees all conversations.
     pub fn administrator() -> Self {
-        Self { name: None, scopes: vec![Scope::Admin], ended: CancellationToken::new() }
+        Self { name: None, scopes: vec![Scope::Admin], ended: None }
     }
 
     /// Somebody who may do nothing.
     pub fn nobody() -> Self {
-        Self { name: None, scopes: Vec::new(), ended: CancellationToken::new() }
+        Self { name: None, scopes: Vec::new(), ended: None }
     }
 
     /// A caller. With the scope of administrators it is one, whatever its name.
     pub fn new(name: CallerName, scopes: Vec<Scope>) -> Self {
         let name = (!scopes.contains(&Scope::Admin)).then_some(name);
-        Self { name, scopes, ended: CancellationToken::new() }
+        Self { name, scopes, ended: Some(CancellationToken::new()) }
     }
 
     /// Returns whose conversations it sees; `None` = all.
@@ -57,12 +58,14 @@ impl Caller {
 
     /// Ends what it and its clones still receive: sockets and streams of events.
     pub fn end(&self) {
-        self.ended.cancel();
+        if let Some(ended) = &self.ended {
+            ended.cancel();
+        }
     }
 
-    /// Completes when it was ended.
-    pub(crate) fn ended(&self) -> &CancellationToken {
-        &self.ended
+    /// Cancelled when it is ended; `None` = never.
+    pub(crate) fn ended(&self) -> Option<&CancellationToken> {
+        self.ended.as_ref()
     }
 }
 

@@ -110,9 +110,8 @@ impl Frame {
         frame
     }
 
-    /// Returns the frame as the caller of this conversation knows it: under the id without the caller.
-    pub(crate) fn told_to_caller(&self, id: &ConversationId) -> Self {
-        let (full, local) = (tagged(id), tagged(&id.local()));
+    /// Returns the frame as its conversation's caller knows it.
+    pub(crate) fn under(&self, LocalId { full, local }: &LocalId) -> Self {
         // The last one: what precedes it is the event's content.
         let at = self.bytes.windows(full.len()).rposition(|bytes| bytes == full.as_bytes());
         let Some(at) = at else { return self.clone() };
@@ -321,8 +320,17 @@ impl Frame {
     }
 }
 
-fn tagged(id: &ConversationId) -> String {
-    format!(r#","conversationId":"{id}""#)
+/// The id of a conversation in an event: the full one, and the one that its caller knows.
+pub(crate) struct LocalId {
+    full: String,
+    local: String,
+}
+
+impl LocalId {
+    pub(crate) fn of(id: &ConversationId) -> Self {
+        let [full, local] = [id, &id.local()].map(|id| format!(r#","conversationId":"{id}""#));
+        Self { full, local }
+    }
 }
 
 /// Finds the text of a delta: the wire puts `type` first, then `delta`.
@@ -393,7 +401,7 @@ mod tests {
             for turn_id in [None, Some("t".into())] {
                 let [full, local] = ["c@ann", "c"]
                     .map(|id| Frame::new(Cursor(7), &id.into(), turn_id.as_ref(), body.clone()));
-                let told = full.told_to_caller(&"c@ann".into());
+                let told = full.under(&LocalId::of(&"c@ann".into()));
                 assert_eq!((told.chat_delta(), told.delta), (local.chat_delta(), local.delta));
                 assert_eq!(told.ends_turn(), local.ends_turn());
             }

@@ -11,7 +11,7 @@ use crate::{
     conversation::Conversation,
     cursor::Cursor,
     error::Error,
-    frame::Frame,
+    frame::{Frame, LocalId},
     journal::{Journal, JournalError},
     registry::Registry,
     shutdown::Shutdown,
@@ -50,8 +50,8 @@ pub struct Subscription {
 struct Reader {
     /// Whether the reader may still read.
     ended: CancellationToken,
-    /// The conversation, if the reader knows it by the id without its name.
-    renamed: Option<ConversationId>,
+    /// How the reader knows the conversation, if not by its full id.
+    renamed: Option<LocalId>,
 }
 
 /// What a subscription reads events from.
@@ -88,7 +88,8 @@ impl Subscription {
     }
 
     /// Ends it when this is cancelled. `renamed`: the conversation, if its caller reads it.
-    pub(crate) fn until(self, ended: CancellationToken, renamed: Option<ConversationId>) -> Self {
+    pub(crate) fn of_caller(self, ended: CancellationToken, renamed: Option<&ConversationId>) -> Self {
+        let renamed = renamed.map(LocalId::of);
         Self { reader: Some(Box::new(Reader { ended, renamed })), ..self }
     }
 
@@ -121,7 +122,7 @@ impl Subscription {
             next = self.next_event() => next,
         };
         match self.reader.as_ref().and_then(|reader| reader.renamed.as_ref()) {
-            Some(id) => next.map(|frame| frame.told_to_caller(id)).map_err(Error::local),
+            Some(id) => next.map(|frame| frame.under(id)).map_err(Error::local),
             None => next,
         }
     }

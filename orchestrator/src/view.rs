@@ -82,9 +82,10 @@ impl View {
     /// Completes after [`Orchestrator::shutdown`] does, or when the caller's token is no longer valid: transports then close its
     /// connections.
     pub async fn down(&self) {
+        let Some(ended) = self.caller.ended() else { return self.all.down().await };
         tokio::select! {
             () = self.all.down() => {}
-            () = self.caller.ended().cancelled() => {}
+            () = ended.cancelled() => {}
         }
     }
 
@@ -100,8 +101,10 @@ impl View {
     ) -> Result<Subscription, Error> {
         let id = self.full(id)?;
         let events = self.all.subscribe(&id, from, extensions).await.map_err(|error| self.told(error))?;
-        let shown = self.name().map(|_| id);
-        Ok(events.until(self.caller.ended().clone(), shown))
+        Ok(match self.caller.ended() {
+            Some(ended) => events.of_caller(ended.clone(), self.name().map(|_| &id)),
+            None => events,
+        })
     }
 
     /// See [`Orchestrator::export`].

@@ -17,6 +17,8 @@ pub(crate) struct Kept {
     configured: Vec<KnownCaller>,
     file: Option<CallersFile>,
     changed: Option<(SystemTime, u64)>,
+    /// Whether a failure to read it was logged.
+    is_told: bool,
 }
 
 impl Kept {
@@ -29,7 +31,13 @@ impl Kept {
         // Before it is read, so that no change is missed.
         let changed = config.callers_file.as_ref().and_then(CallersFile::changed_at);
         callers.replace(config.known_callers()?);
-        Ok(Self { callers, configured: config.callers.clone(), file: config.callers_file.clone(), changed })
+        Ok(Self {
+            callers,
+            configured: config.callers.clone(),
+            file: config.callers_file.clone(),
+            changed,
+            is_told: false,
+        })
     }
 
     /// Notices changes of the file and tokens that expire, until the task is aborted.
@@ -38,15 +46,15 @@ impl Kept {
             sleep(TICK).await;
             self.callers.expire();
             let now = self.file.as_ref().and_then(CallersFile::changed_at);
-            if now != self.changed {
+            if now != self.changed && self.read_again().await {
                 self.changed = now;
-                self.read_again().await;
             }
         }
     }
 
-    async fn read_again(&self) {
-        let Some(file) = self.file.clone() else { return };
+    /// Returns whether it succeeded. Otherwise it is tried again, as a revoked token must not stay valid.
+    async fn read_again(&mut self) -> bool {
+        let Some(file) = self.file.clone() else { return true };
         let read = tokio::task::spawn_blocking(move || {
             file.read()?.iter().map(crate::config::KeptCaller::known).collect::<Result<Vec<_>>>()
         });
@@ -55,9 +63,19 @@ impl Kept {
                 known.retain(|known| !self.configured.iter().any(|caller| caller.name == known.name));
                 known.extend(self.configured.iter().cloned());
                 self.callers.replace(known);
+                self.is_told = false;
+                return true;
             }
-            Ok(Err(error)) => tracing::warn!("{error:#}: tokens stay as they were"),
-            Err(error) => tracing::warn!(%error, "the callers cannot be read: tokens stay as they were"),
+            Ok(Err(error)) => self.tell(&format!("{error:#}")),
+            Err(error) => self.tell(&format!("the callers cannot be read: {error}")),
+        }
+        false
+    }
+
+    /// Logs a failure once.
+    fn tell(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            tracing::warn!("{why}: tokens stay as they were until it can be read");
         }
     }
 }

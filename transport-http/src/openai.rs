@@ -55,9 +55,9 @@ async fn chat(api: Api, request: Request) -> Response {
         Ok(whole) => whole,
         Err(why) => return error::refused(why),
     };
-    if pass::passes_chat(&api, &head, &bytes) {
+    if let Some(known) = pass::passing_chat(&api, &head, &bytes) {
         drop(room);
-        return pass::chat(&api, head, bytes).await;
+        return pass::chat(&api, head, bytes, known).await;
     }
     let body = Unread::read(&head.headers, bytes, room).map_err(error::of_call);
     let answered = async { completions(&api, &head.headers, body?).await };

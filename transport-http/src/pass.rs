@@ -85,26 +85,28 @@ async fn pass(api: &Api, door: Door, request: Request) -> Response {
     match body::whole(body, api).await {
         Ok((bytes, room)) => {
             drop(room);
-            send(api, &door, Asked { head, bytes }).await
+            send(api, &door, Asked { head, bytes, known: None }).await
         }
         Err(why) => error::refused(door.dialect, why),
     }
 }
 
-/// Whether a Chat Completions request is passed through: its model is spoken to in this dialect, wherever it leads, and it
-/// asks for nothing that only a turn of ours has.
-pub(crate) fn passes_chat(api: &Api, head: &Parts, body: &[u8]) -> bool {
+/// Returns what is known of a Chat Completions request if it is passed through: its model is spoken to in this dialect,
+/// wherever it leads, and it asks for nothing that only a turn of ours has.
+pub(crate) fn passing_chat(api: &Api, head: &Parts, body: &[u8]) -> Option<Known> {
     if OURS.iter().any(|name| head.headers.contains_key(name)) {
-        return false;
+        return None;
     }
-    let Known { model, asks_us, .. } = read::body(body);
+    let known = read::body(body);
     // Without a model, it means the default one, which the provider does not know.
-    !asks_us && model.is_some_and(|model| api.orchestrator.speaks(&model.name, Dialect::Chat))
+    let speaks = |model: &str| api.orchestrator.speaks(model, Dialect::Chat);
+    let passes = !known.asks_us && known.model.as_ref().is_some_and(|model| speaks(&model.name));
+    passes.then_some(known)
 }
 
 /// Passes a Chat Completions request through.
-pub(crate) async fn chat(api: &Api, head: Parts, bytes: Bytes) -> Response {
-    send(api, &Door::CHAT, Asked { head, bytes }).await
+pub(crate) async fn chat(api: &Api, head: Parts, bytes: Bytes, known: Known) -> Response {
+    send(api, &Door::CHAT, Asked { head, bytes, known: Some(known) }).await
 }
 
 async fn send(api: &Api, door: &Door, asked: Asked) -> Response {

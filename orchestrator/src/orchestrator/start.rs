@@ -189,6 +189,8 @@ impl Orchestrator {
         let model = self.ports.models.now().choose(start.model.as_deref(), last_model.as_deref())?;
         self.check_retry(conversation, &model, start.retry.as_ref())?;
         if let Some(own) = start.model_settings.clone().map(ModelSettings::trimmed) {
+            // A message that is refused changes nothing.
+            conversation.check_vacant(vacancy.unwrap_or_else(|| conversation.vacancy()))?;
             self.ports.model_settings.write(&conversation.id, &own).await?;
             conversation.model_settings.set(own);
         }

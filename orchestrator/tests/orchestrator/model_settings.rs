@@ -61,6 +61,16 @@ async fn turns_use_them_from_the_next_on_and_a_message_goes_before_them() {
 }
 
 #[tokio::test]
+async fn a_message_that_is_refused_sets_nothing() {
+    let world = World::new(Scripted::new([vec![Cue::Hang]]));
+    world.orchestrator.start(world.message("one")).await.unwrap();
+    let mut second = world.message("two");
+    second.model_settings = Some(settings("second"));
+    assert!(matches!(world.orchestrator.start(second).await, Err(Error::Busy { .. })));
+    assert!(world.orchestrator.model_settings(&world.id).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_turn_keeps_what_it_began_with_and_one_that_is_repeated_takes_the_new_ones() {
     let fails: Vec<Cue> = vec![
         everturn_orchestrator::kernel::StreamEvent::Failed(Failure::new(Category::Auth, false, "HTTP 401"))

@@ -34,12 +34,14 @@ const NAME: usize = 128;
 pub(super) struct Asked {
     pub(super) head: Parts,
     pub(super) bytes: Bytes,
+    /// What is known of the body, if it has been read.
+    pub(super) known: Option<Known>,
 }
 
 impl Asked {
     /// Returns the call, and the client that waits for it.
     pub(super) fn into_call(self, door: &Door) -> Result<(RelayCall, Client), Refusal> {
-        let Self { head, bytes } = self;
+        let Self { head, bytes, known } = self;
         let path = door.path(head.uri.path());
         let path =
             path.ok_or_else(|| Refusal::bad("the path has segments that could leave that of the provider"))?;
@@ -47,7 +49,7 @@ impl Asked {
         let (model, streams) = match of_path(door, path, query.as_deref()) {
             Some(known) => known,
             None => {
-                let Known { model, streams, .. } = read::body(&bytes);
+                let Known { model, streams, .. } = known.unwrap_or_else(|| read::body(&bytes));
                 (model, streams)
             }
         };

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// What is known of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(crate) struct Known {
     pub(super) model: Option<AskedModel>,
     pub(super) streams: bool,
     /// Whether it has a field of Everturn's own, which a vendor does not know: `everturn`, or the name of a conversation.
