@@ -28,6 +28,7 @@ mod retention;
 mod retry;
 mod route;
 mod secret;
+mod table;
 mod titles;
 mod tls;
 mod written;
@@ -342,7 +343,7 @@ fn check_names(providers: &[Provider]) -> Result<()> {
 }
 
 /// Returns the ids of all models, enabled or not.
-fn known<'a>(providers: impl IntoIterator<Item = &'a Provider>, tables: &[file::ProviderTable]) -> Known {
+fn known<'a>(providers: impl IntoIterator<Item = &'a Provider>, tables: &[table::ProviderTable]) -> Known {
     let ids = |name: &str, models: &[String]| -> Vec<String> {
         models.iter().map(|model| format!("{name}/{model}")).collect()
     };
@@ -356,7 +357,7 @@ fn known<'a>(providers: impl IntoIterator<Item = &'a Provider>, tables: &[file::
 }
 
 /// Returns the targets of a model: one per credential.
-fn targets(id: &str, tables: &[file::ProviderTable]) -> Vec<Target> {
+fn targets(id: &str, tables: &[table::ProviderTable]) -> Vec<Target> {
     let (provider, model) = id.split_once('/').unwrap_or((id, id));
     let table = tables.iter().find(|table| table.name == provider);
     let credential = |number| match number {
@@ -368,7 +369,7 @@ fn targets(id: &str, tables: &[file::ProviderTable]) -> Vec<Target> {
         credential: credential(number),
         model: id.to_owned(),
     };
-    (1..=table.map_or(1, file::ProviderTable::credentials)).map(target).collect()
+    (1..=table.map_or(1, table::ProviderTable::credentials)).map(target).collect()
 }
 
 /// Checks that a model or route is enabled.
@@ -399,7 +400,7 @@ fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -
 /// are no others, because
 /// falling back to the demo would hide that.
 fn providers(
-    tables: &[file::ProviderTable],
+    tables: &[table::ProviderTable],
     environment: &Environment<'_>,
     has_others: bool,
 ) -> Result<(Vec<Provider>, Vec<String>)> {
@@ -434,7 +435,7 @@ fn named_data(flags: &Flags, environment: &Environment<'_>, of_file: Option<Stri
 fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let of_keys = file.providers.iter().filter_map(|table| table.api_key_file.as_ref());
     let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(PathBuf::from));
-    let has_secret = |table: &file::ProviderTable| table.api_key.is_some() || !table.headers.is_empty();
+    let has_secret = |table: &table::ProviderTable| table.api_key.is_some() || !table.headers.is_empty();
     let is_secret = file.server.token.is_some() || file.providers.iter().any(has_secret);
     let is_secret = is_secret || postgres::has_secret(&file.postgres);
     let is_secret = is_secret || mcp::has_secrets(&file.mcp);

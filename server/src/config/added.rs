@@ -7,10 +7,7 @@ use anyhow::{Context as _, Result, anyhow};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{
-    file::{ProviderTable, problem},
-    private_file::PrivateFile,
-};
+use super::{file::problem, private_file::PrivateFile, table::ProviderTable};
 
 const NOTE: &str = "# Providers that were added on Everturn's page or with `everturn provider add`. Contains keys: keep it private.\n\n";
 

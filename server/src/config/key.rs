@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::{
     Environment, Hidden,
-    file::{CredentialName, ProviderTable},
+    table::{CredentialName, ProviderTable},
 };
 
 /// Maximum length of a word of capital letters and digits that may be a variable's name. Keys are longer.

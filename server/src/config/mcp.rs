@@ -11,8 +11,9 @@ use everturn_mcp::{Command, Connection, Endpoint, Oauth, ServerConfig, Setting, 
 
 use super::{
     Environment, Hidden,
-    file::{McpTable, Source},
+    file::Source,
     key::{is_surely_path, is_variable_name},
+    table::McpTable,
     written::Written,
 };
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use everturn_transport_http::read_span;
 use everturn_wire::OnQuota;
 
-use super::file::{CredentialName, ProviderTable, QuotaName};
+use super::table::{CredentialName, ProviderTable, QuotaName};
 
 /// How calls are passed through to a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use super::{
     Environment, Hidden,
     added::Added,
     context_window::ContextWindow,
-    file::{Kind, ProviderTable, TimeoutTable},
     filter::Filter,
     key::{self, Keys, Missing},
     passing::Passing,
+    table::{Kind, ProviderTable, TimeoutTable},
 };
 pub(crate) use api::Api;
 use vendor::Vendor;

@@ -6,7 +6,8 @@ use anyhow::{Result, bail};
 use everturn_kernel::{Cycling, Interactive};
 use everturn_orchestrator::{Exponential, Patient};
 
-use super::file::{AfterContentName, QuotaName, RetryTable, RevertName, ScheduleName};
+use super::file::RetryTable;
+use super::table::{AfterContentName, QuotaName, RevertName, ScheduleName};
 
 /// Retry settings.
 #[derive(Debug, PartialEq)]

@@ -6,12 +6,7 @@ use anyhow::{Result, bail};
 use everturn_wire::RequiredReport;
 use toml::Spanned;
 
-use super::{
-    Schedule,
-    file::{RouteTable, Source},
-    report,
-    retry::Figures,
-};
+use super::{Schedule, file::Source, report, retry::Figures, table::RouteTable};
 
 /// Several models offered as one, named `route/NAME`.
 #[derive(Debug, PartialEq)]

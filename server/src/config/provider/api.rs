@@ -6,7 +6,7 @@ use everturn_provider::{
     ReturnReasoning,
 };
 
-use crate::config::file::{HistoryName, Kind, OutputLimitName, ProviderTable, ReturnReasoningName};
+use crate::config::table::{HistoryName, Kind, OutputLimitName, ProviderTable, ReturnReasoningName};
 
 /// The API of a provider, with its settings.
 #[derive(Debug, PartialEq)]
