@@ -61,8 +61,8 @@ struct To {
 }
 
 impl Logins {
-    pub(crate) fn new(servers: &McpServers, bound: SocketAddr) -> Self {
-        let own = format!("http://{bound}");
+    pub(crate) fn new(servers: &McpServers, scheme: &str, bound: SocketAddr) -> Self {
+        let own = format!("{scheme}://{bound}");
         Self(Arc::new(Shared { servers: servers.clone(), own, begun: Mutex::default() }))
     }
 

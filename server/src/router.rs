@@ -44,7 +44,7 @@ pub(crate) fn open(
     let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
-    let logins = Logins::new(servers, bound);
+    let logins = Logins::new(servers, if config.tls.is_some() { "https" } else { "http" }, bound);
     let administration = guard.owners(providers::router(providers.clone()).merge(logins.router()));
     let routes = calls
         .merge(sockets.router())
