@@ -70,8 +70,10 @@ export class Instructions {
   async #save() {
     const given = FIELDS.filter(({ input }) => input.value.trim() !== '');
     const set = Object.fromEntries(given.map(({ input, name, read }) => [name, read(input.value)]));
+    const id = this.#id;
     try {
-      this.#set = this.#id ? await setModelSettings(this.#id, set) : set;
+      const kept = id ? await setModelSettings(id, set) : set;
+      if (id === this.#id) this.#set = kept; // else another conversation was opened meanwhile
       dialog.close();
     } catch (error) {
       problem.textContent = error.message;

@@ -36,17 +36,29 @@ impl NatsJournal {
     }
 }
 
-/// Returns a bucket, which is created unless it exists, with as many copies as the journal.
+/// Returns a bucket, which is created unless it exists, with as many copies as the journal. Repeats what fails, as servers
+/// that have just started may still be electing a leader.
 pub(crate) async fn bucket(leader: &Leader, name: &str, config: Config) -> Result<Store, ConnectError> {
-    let failed =
-        |error: &dyn std::fmt::Display| ConnectError::JetStream(leader.place.clone(), error.to_string());
-    let name = format!("{}_{name}", leader.names().stream());
-    if let Ok(bucket) = leader.context.get_key_value(&name).await {
+    let bucket = format!("{}_{name}", leader.names().stream());
+    let mut patience = leader.patience();
+    loop {
+        match find_or_create(leader, Config { bucket: bucket.clone(), ..config.clone() }).await {
+            Ok(bucket) => return Ok(bucket),
+            Err(what) if !patience.pause().await => {
+                return Err(ConnectError::JetStream(leader.place.clone(), what));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+async fn find_or_create(leader: &Leader, config: Config) -> Result<Store, String> {
+    if let Ok(bucket) = leader.context.get_key_value(&config.bucket).await {
         return Ok(bucket);
     }
-    let info = leader.stream.get_info().await.map_err(|error| failed(&error))?;
-    let config = Config { bucket: name, num_replicas: info.config.num_replicas, ..config };
-    leader.context.create_key_value(config).await.map_err(|error| failed(&error))
+    let info = leader.stream.get_info().await.map_err(|error| error.to_string())?;
+    let config = Config { num_replicas: info.config.num_replicas, ..config };
+    leader.context.create_key_value(config).await.map_err(|error| error.to_string())
 }
 
 /// The beginning of errors.
