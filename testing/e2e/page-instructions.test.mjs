@@ -59,8 +59,8 @@ test('a new conversation has them from its first message on, after a crash, and 
   await on.page.locator('#instruct[aria-label="Instructions and parameters"]').waitFor();
   const other = await ask('Four', 1);
   assert.equal(other.messages[0].content, 'Be as configured.');
-  // The server was away for a moment.
-  assert.deepEqual(on.page.wrongs.filter((wrong) => !wrong.includes('ERR_CONNECTION_REFUSED')), []);
+  // The server was killed: a request may have been under way, and those that followed found nobody.
+  assert.deepEqual(on.page.wrongs.filter((wrong) => !/ERR_CONNECTION/.test(wrong)), []);
 });
 
 test('the API sets and reads them, and says what is wrong', async () => {
