@@ -2,24 +2,22 @@
 
 mod connect;
 mod error;
+mod lane;
 mod other;
 mod response;
 mod tls;
 mod watch;
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Uri, header::HeaderValue};
-use hyper_util::{
-    client::legacy::Client,
-    rt::{TokioExecutor, TokioTimer},
-};
 
 use crate::ConfigError;
-use connect::{Connector, Proxies};
+use connect::Proxies;
 pub(crate) use error::ConnectionError;
+use lane::Lanes;
 pub(crate) use response::{BODY_LIMIT, Response, Sending};
 pub(crate) use watch::{Notice, Watch};
 
@@ -98,9 +96,10 @@ pub(crate) type Request = Result<hyper::Request<Full<Bytes>>, hyper::http::Error
 /// does not accept compressed responses, because proxies buffer streams to compress them.
 #[derive(Clone)]
 pub struct HttpClient {
-    client: Client<Connector, Full<Bytes>>,
+    lanes: Lanes,
     proxies: Proxies,
     config: HttpConfig,
+    authorities: Arc<[Vec<u8>]>,
 }
 
 impl HttpClient {
@@ -109,17 +108,19 @@ impl HttpClient {
     /// # Errors
     /// Returns an error if the system has no usable TLS configuration.
     pub fn new(config: HttpConfig) -> Result<Self, ConfigError> {
+        Self::trusting(config, Vec::new())
+    }
+
+    /// Like [`HttpClient::new`], and also trusts the authorities with these certificates, in DER, besides the system's.
+    ///
+    /// # Errors
+    /// Like [`HttpClient::new`].
+    pub fn trusting(config: HttpConfig, authorities: Vec<Vec<u8>>) -> Result<Self, ConfigError> {
         let proxies = if config.system_proxy { Proxies::of_system() } else { Proxies::none() };
-        let connector = connect::connector(tls::config()?, proxies.clone(), config.timeouts.connect);
-        let client = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_CONNECTION)
-            .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            // Otherwise every call on a dead HTTP/2 connection would be lost.
-            .http2_keep_alive_interval(PING)
-            .build(connector);
-        Ok(Self { client, proxies, config })
+        let connector =
+            connect::connector(tls::config(&authorities)?, proxies.clone(), config.timeouts.connect);
+        let lanes = Lanes::new(connector);
+        Ok(Self { lanes, proxies, config, authorities: authorities.into() })
     }
 
     /// Creates a client with the same settings for requests other than model calls.
@@ -127,7 +128,7 @@ impl HttpClient {
     /// # Errors
     /// Returns an error if the system has no usable TLS configuration, or if a proxy in the environment is invalid.
     pub fn reqwest(&self) -> Result<reqwest::Client, ConfigError> {
-        other::client(self.config)
+        other::client(self.config, &self.authorities)
     }
 
     /// Returns the timeouts.
@@ -143,7 +144,8 @@ impl HttpClient {
 
     /// Sends a request when first polled, and waits for the response headers. Only the connection has a timeout here.
     pub(crate) fn send(&self, request: Request) -> Sending {
-        Sending::new(request.map(|request| self.client.request(request)), self.config.timeouts.idle)
+        let (pool, place) = self.lanes.enter();
+        Sending::new(request.map(|request| pool.request(request)), self.config.timeouts.idle, place)
     }
 }
 

@@ -40,6 +40,9 @@ pub(crate) fn of(kind: Kind, evidence: &Evidence<'_>, prose: &Prose) -> &'static
             Some(Transport::ConnectTimeout) => "Check the network connection and the base URL.",
             _ => "The provider took too long: try again, or with a shorter request.",
         },
+        Kind::Untrusted if prose.has("does not speak tls") => {
+            "Check the base URL: the server answered without TLS. It may need another port, or http:// instead of https://."
+        }
         Kind::Untrusted => {
             "Check the base URL, the clock and any proxy that inspects TLS: the certificate was rejected."
         }

@@ -31,7 +31,11 @@ impl ConnectionError {
 /// Before the response headers.
 impl From<legacy::Error> for ConnectionError {
     fn from(error: legacy::Error) -> Self {
-        Self { kind: kind(&error, error.is_connect()), text: chain(&error) }
+        let mut text = chain(&error);
+        if causes(&error).any(is_without_tls) {
+            text.push_str(": the server does not speak TLS on this port");
+        }
+        Self { kind: kind(&error, error.is_connect()), text }
     }
 }
 
@@ -59,6 +63,12 @@ fn is_without_route(cause: &(dyn Error + 'static)) -> bool {
     use io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
     let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
     matches!(kind, Some(HostUnreachable | NetworkDown | NetworkUnreachable))
+}
+
+/// Whether the peer answered a TLS handshake with something else, such as plain HTTP.
+fn is_without_tls(cause: &(dyn Error + 'static)) -> bool {
+    use rustls::{Error::InvalidMessage, InvalidMessage::InvalidContentType};
+    matches!(cause.downcast_ref(), Some(InvalidMessage(InvalidContentType)))
 }
 
 fn is_cut(cause: &(dyn Error + 'static)) -> bool {

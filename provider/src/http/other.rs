@@ -5,9 +5,9 @@ use reqwest::{redirect, retry};
 use super::{HttpConfig, USER_AGENT, connect, error, tls};
 use crate::ConfigError;
 
-pub(super) fn client(config: HttpConfig) -> Result<reqwest::Client, ConfigError> {
+pub(super) fn client(config: HttpConfig, authorities: &[Vec<u8>]) -> Result<reqwest::Client, ConfigError> {
     let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls::config()?)
+        .tls_backend_preconfigured(tls::config(authorities)?)
         .user_agent(USER_AGENT)
         .retry(retry::never())
         .redirect(redirect::Policy::none())

@@ -10,13 +10,13 @@ use std::{
 use bytes::Bytes;
 use everturn_diagnosis::Transport;
 use hyper::{
-    HeaderMap,
+    HeaderMap, Version,
     body::{Body as _, Incoming},
 };
 use hyper_util::client::legacy::ResponseFuture;
 use tokio::time::timeout;
 
-use super::ConnectionError;
+use super::{ConnectionError, lane::Place};
 
 /// Maximum number of bytes read from a body that is not a stream.
 pub(crate) const BODY_LIMIT: usize = 64 << 10;
@@ -32,11 +32,16 @@ pub(crate) struct Sending {
     /// The pending response, or the error that kept the request from being built.
     answer: Result<ResponseFuture, Option<hyper::http::Error>>,
     idle: Duration,
+    place: Option<Place>,
 }
 
 impl Sending {
-    pub(super) fn new(answer: Result<ResponseFuture, hyper::http::Error>, idle: Duration) -> Self {
-        Self { answer: answer.map_err(Some), idle }
+    pub(super) fn new(
+        answer: Result<ResponseFuture, hyper::http::Error>,
+        idle: Duration,
+        place: Place,
+    ) -> Self {
+        Self { answer: answer.map_err(Some), idle, place: Some(place) }
     }
 }
 
@@ -44,9 +49,13 @@ impl Future for Sending {
     type Output = Result<Response, ConnectionError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let idle = self.idle;
-        match &mut self.answer {
-            Ok(answer) => Pin::new(answer).poll(cx).map(|response| Ok(Response { inner: response?, idle })),
+        let Self { answer, idle, place } = &mut *self;
+        match answer {
+            Ok(answer) => {
+                let response = ready!(Pin::new(answer).poll(cx));
+                let place = place.take();
+                Poll::Ready(Ok(Response { inner: response?, idle: *idle, _place: place }))
+            }
             Err(error) => match error.take() {
                 Some(error) => Poll::Ready(Err(ConnectionError::unsent(&error))),
                 None => Poll::Pending,
@@ -60,6 +69,7 @@ impl Future for Sending {
 pub(crate) struct Response {
     inner: hyper::Response<Incoming>,
     idle: Duration,
+    _place: Option<Place>,
 }
 
 impl Response {
@@ -79,11 +89,21 @@ impl Response {
         loop {
             let frame = ready!(Pin::new(self.inner.body_mut()).poll_frame(cx)).transpose()?;
             // Trailers are ignored.
-            let Some(frame) = frame else { return Poll::Ready(Ok(None)) };
+            let Some(frame) = frame else { return Poll::Ready(self.end()) };
             if let Ok(data) = frame.into_data() {
                 return Poll::Ready(Ok(Some(data)));
             }
         }
+    }
+
+    /// Handles the end of the body. An HTTP/2 stream that was closed without an error ends here, too, even if its end was
+    /// never sent: a server that shuts down leaves its streams like that.
+    fn end(&self) -> Result<Option<Bytes>, ConnectionError> {
+        if self.inner.version() == Version::HTTP_2 && !self.inner.body().is_end_stream() {
+            let text = "the stream was closed before the end of the body".to_owned();
+            return Err(ConnectionError { kind: Transport::Cut, text });
+        }
+        Ok(None)
     }
 
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
-use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig};
+use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig};
 use everturn_sim::chat::Answer;
 use everturn_wire::{Usage, Value};
 use serde_json::json;
@@ -20,14 +20,14 @@ impl Dialect for Chat {
         ("authorization", "Bearer correct horse battery staple");
 
     fn provider(setup: Setup) -> Arc<dyn Provider> {
-        let http = HttpConfig { timeouts: setup.timeouts, system_proxy: false };
+        let http = setup.http();
         let mut config = ChatConfig::new(EndpointConfig {
             base_url: setup.base_url,
             api_key: Some(setup.key),
             headers: setup.headers,
         });
         config.limits = setup.limits;
-        Arc::new(ChatCompletions::new(HttpClient::new(http).unwrap(), config).unwrap())
+        Arc::new(ChatCompletions::new(http, config).unwrap())
     }
 
     fn parameters() -> Value {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Op, Provider, Request, StreamEvent, ToolCall};
-use everturn_provider::{AnswerLimits, Secret, Timeouts};
+use everturn_provider::{AnswerLimits, HttpClient, HttpConfig, Secret, Timeouts};
 use everturn_wire::{Chunk, Echo, Failure, Message, Role, Value};
 use futures_util::StreamExt as _;
 
@@ -86,6 +86,8 @@ pub(crate) struct Setup {
     pub(crate) headers: Vec<(String, Secret)>,
     pub(crate) timeouts: Timeouts,
     pub(crate) limits: AnswerLimits,
+    /// The certificate of an authority to trust.
+    pub(crate) authority: Option<Vec<u8>>,
 }
 
 impl Setup {
@@ -97,7 +99,14 @@ impl Setup {
             headers: vec![(HEADER.0.to_owned(), HEADER.1.into())],
             timeouts: Timeouts::default(),
             limits: AnswerLimits::default(),
+            authority: None,
         }
+    }
+
+    /// Returns the client of the adapter.
+    pub(crate) fn http(&self) -> HttpClient {
+        let config = HttpConfig { timeouts: self.timeouts, system_proxy: false };
+        HttpClient::trusting(config, self.authority.clone().into_iter().collect()).unwrap()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Arguments, FinishReason, Provider, Request, StreamEvent, ToolCall};
-use everturn_provider::{EndpointConfig, Gemini, GeminiConfig, HttpClient, HttpConfig};
+use everturn_provider::{EndpointConfig, Gemini, GeminiConfig};
 use everturn_sim::{Loopback, Reply};
 use everturn_wire::{Usage, Value};
 use futures_util::StreamExt as _;
@@ -37,14 +37,14 @@ impl Dialect for GenerateContent {
     const AUTHORIZATION: (&'static str, &'static str) = ("x-goog-api-key", KEY);
 
     fn provider(setup: Setup) -> Arc<dyn Provider> {
-        let http = HttpConfig { timeouts: setup.timeouts, system_proxy: false };
+        let http = setup.http();
         let mut config = GeminiConfig::new(EndpointConfig {
             base_url: setup.base_url,
             api_key: Some(setup.key),
             headers: setup.headers,
         });
         config.limits = setup.limits;
-        Arc::new(Gemini::new(HttpClient::new(http).unwrap(), config).unwrap())
+        Arc::new(Gemini::new(http, config).unwrap())
     }
 
     fn parameters() -> Value {

@@ -15,7 +15,7 @@ mod suite;
 macro_rules! conformance {
     ($name:ident, $dialect:ty) => {
         mod $name {
-            use super::suite::{answer, breakage, manners, parameter, refusal, silence, tool};
+            use super::suite::{answer, breakage, http2, manners, parameter, refusal, silence, tls, tool};
 
             conformance!(@tests $dialect, answer: [
                 a_calm_stream,
@@ -40,6 +40,18 @@ macro_rules! conformance {
                 no_http_at_all,
                 nothing_listens,
                 no_such_host,
+            ]);
+            conformance!(@tests $dialect, tls: [
+                a_connection_that_ends_without_a_goodbye,
+                a_certificate_that_is_not_valid,
+                a_handshake_that_breaks,
+                a_certificate_that_is_replaced,
+                a_server_without_http2,
+            ]);
+            conformance!(@tests $dialect, http2: [
+                a_stream_reset_at_every_frame,
+                a_connection_that_goes_away,
+                a_connection_cut_at_every_frame,
             ]);
             conformance!(@tests $dialect, tool: [
                 calls_take_turns,
@@ -72,6 +84,7 @@ macro_rules! conformance {
                 the_trace_of_a_call_is_sent,
             ]);
             conformance!(@tests $dialect, parameter: [every_parameter, every_choice, every_format]);
+            conformance!(@paused $dialect, http2: [a_window_that_stalls]);
             conformance!(@paused $dialect, silence: [
                 no_response_at_all,
                 no_body_after_the_head,
@@ -110,3 +123,15 @@ conformance!(chat_completions, crate::chat::Chat);
 conformance!(messages_api, crate::messages::Messages);
 conformance!(responses_api, crate::responses::ResponsesApi);
 conformance!(gemini_api, crate::gemini::GenerateContent);
+
+// What becomes of connections does not depend on the API.
+
+#[tokio::test]
+async fn more_calls_than_streams() {
+    suite::http2::more_calls_than_streams::<chat::Chat>().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_dies_with_many_calls() {
+    suite::http2::a_connection_that_dies_with_many_calls::<chat::Chat>().await;
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
-use everturn_provider::{Anthropic, AnthropicConfig, EndpointConfig, HttpClient, HttpConfig};
+use everturn_provider::{Anthropic, AnthropicConfig, EndpointConfig};
 use everturn_wire::{Usage, Value};
 use serde_json::json;
 
@@ -41,14 +41,14 @@ impl Dialect for Messages {
     const AUTHORIZATION: (&'static str, &'static str) = ("x-api-key", KEY);
 
     fn provider(setup: Setup) -> Arc<dyn Provider> {
-        let http = HttpConfig { timeouts: setup.timeouts, system_proxy: false };
+        let http = setup.http();
         let mut config = AnthropicConfig::new(EndpointConfig {
             base_url: setup.base_url,
             api_key: Some(setup.key),
             headers: setup.headers,
         });
         config.limits = setup.limits;
-        Arc::new(Anthropic::new(HttpClient::new(http).unwrap(), config).unwrap())
+        Arc::new(Anthropic::new(http, config).unwrap())
     }
 
     fn parameters() -> Value {

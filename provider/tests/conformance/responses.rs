@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
-use everturn_provider::{EndpointConfig, HttpClient, HttpConfig, Responses, ResponsesConfig};
+use everturn_provider::{EndpointConfig, Responses, ResponsesConfig};
 use everturn_sim::{Loopback, Reply};
 use everturn_wire::{Category, Chunk, Echo, Message, Role, Usage, Value};
 use futures_util::StreamExt as _;
@@ -44,14 +44,14 @@ impl Dialect for ResponsesApi {
         ("authorization", "Bearer correct horse battery staple");
 
     fn provider(setup: Setup) -> Arc<dyn Provider> {
-        let http = HttpConfig { timeouts: setup.timeouts, system_proxy: false };
+        let http = setup.http();
         let mut config = ResponsesConfig::new(EndpointConfig {
             base_url: setup.base_url,
             api_key: Some(setup.key),
             headers: setup.headers,
         });
         config.limits = setup.limits;
-        Arc::new(Responses::new(HttpClient::new(http).unwrap(), config).unwrap())
+        Arc::new(Responses::new(http, config).unwrap())
     }
 
     fn parameters() -> Value {

@@ -42,7 +42,7 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn pem(kind: &str, der: &[u8]) -> String {
+pub(crate) fn pem(kind: &str, der: &[u8]) -> String {
     let text = BASE64_STANDARD.encode(der);
     let lines: Vec<_> = text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
     format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n"))

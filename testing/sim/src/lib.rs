@@ -1,8 +1,8 @@
 //! A deterministic environment for tests: a scripted loopback provider, a virtual clock, and conformance tests for
 //! journals.
 //!
-//! [`Loopback`] is a real HTTP/1.1 server on 127.0.0.1 that answers with [`Reply`]s: bytes, truncations, resets and
-//! stalls at exact offsets, controlled by [`Gate`]s and never by timers.
+//! [`Loopback`] is a real HTTP server on 127.0.0.1 that answers with [`Reply`]s: bytes, truncations, resets and
+//! stalls at exact offsets, controlled by [`Gate`]s and never by timers. With TLS, it also speaks HTTP/2, frame by frame.
 //!
 //! [`VirtualClock`] advances only by command, or when nothing else is left to do; it needs no runtime.
 //!
@@ -21,9 +21,9 @@
 //!
 //! [`herd`] tests many turns on one target across restarts, with any store.
 //!
-//! This crate does *not* support TLS or HTTP/2, and is never part of the product: it is for tests, benchmarks and
-//! demos.
+//! This crate is never part of the product: it is for tests, benchmarks and demos.
 
+mod authority;
 mod certificate;
 pub mod chat;
 mod clock;
@@ -42,7 +42,8 @@ pub mod relay;
 pub mod speed;
 mod wall;
 
+pub use authority::{Authority, Identity};
 pub use certificate::SelfSigned;
 pub use clock::{Sleep, VirtualClock};
-pub use loopback::{ClosedPort, Counts, Gate, Loopback, Reply, Request};
+pub use loopback::{ClosedPort, Counts, Gate, Handshake, Loopback, Reply, Request, Tls};
 pub use wall::WallClock;

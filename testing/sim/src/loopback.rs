@@ -1,4 +1,4 @@
-//! A scripted HTTP/1.1 server on the loopback interface, controlled by the test byte by byte.
+//! A scripted HTTP server on the loopback interface, controlled by the test byte by byte.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -9,16 +9,20 @@ use tokio::task::{AbortHandle, JoinSet};
 
 mod connection;
 mod gate;
+mod http2;
 mod ledger;
 mod playback;
 mod reply;
 mod request;
 mod request_reader;
+mod secure;
+mod settings;
 
 pub use gate::Gate;
 pub use ledger::Counts;
 pub use reply::Reply;
 pub use request::Request;
+pub use secure::{Handshake, Tls};
 
 use ledger::Ledger;
 
@@ -28,9 +32,13 @@ use ledger::Ledger;
 #[derive(Debug)]
 pub struct Loopback {
     address: SocketAddr,
+    scheme: &'static str,
     ledger: Arc<Ledger>,
     accepting: AbortHandle,
 }
+
+/// Chooses how the connection with this number is greeted; `None` if it is not encrypted.
+type Greet = Box<dyn FnMut(usize) -> Option<Handshake> + Send>;
 
 impl Loopback {
     /// Starts a server that answers with the replies in order, over all connections, then repeats the last one. With an
@@ -59,19 +67,46 @@ impl Loopback {
         Self::serve(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?, choose)
     }
 
+    /// Like [`Loopback::with`], for `https`. The first closure chooses how a connection is greeted, given its number, from 0.
+    ///
+    /// Over HTTP/2, requests are counted and read as over HTTP/1.1, except that their headers are not decoded: the method is
+    /// `POST` if there is a body and `GET` otherwise, and the path is empty. A reply's framing has no effect there, and the
+    /// client's windows are not respected: all answers together must be small.
+    ///
+    /// # Panics
+    /// Like [`Loopback::start`].
+    pub async fn secured(
+        mut greet: impl FnMut(usize) -> Handshake + Send + 'static,
+        choose: impl FnMut(&Request) -> Reply + Send + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port on 127.0.0.1");
+        let greet = Box::new(move |number| Some(greet(number)));
+        let mut served = Self::serve_with(listener, greet, choose).expect("the address of the port");
+        served.scheme = "https";
+        served
+    }
+
     fn serve(
         listener: TcpListener,
         choose: impl FnMut(&Request) -> Reply + Send + 'static,
     ) -> io::Result<Self> {
-        let address = listener.local_addr()?;
-        let ledger = Arc::new(Ledger::new(choose));
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&ledger))).abort_handle();
-        Ok(Self { address, ledger, accepting })
+        Self::serve_with(listener, Box::new(|_| None), choose)
     }
 
-    /// Returns the base URL, `http://127.0.0.1:PORT`, without a trailing slash.
+    fn serve_with(
+        listener: TcpListener,
+        greet: Greet,
+        choose: impl FnMut(&Request) -> Reply + Send + 'static,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let ledger = Arc::new(Ledger::new(choose));
+        let accepting = tokio::spawn(accept(listener, greet, Arc::clone(&ledger)));
+        Ok(Self { address, scheme: "http", ledger, accepting: accepting.abort_handle() })
+    }
+
+    /// Returns the base URL, such as `http://127.0.0.1:PORT`, without a trailing slash.
     pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// Returns the address.
@@ -159,14 +194,16 @@ fn in_order(script: impl IntoIterator<Item = Reply>) -> impl FnMut(&Request) -> 
     }
 }
 
-async fn accept(listener: TcpListener, ledger: Arc<Ledger>) {
+async fn accept(listener: TcpListener, mut greet: Greet, ledger: Arc<Ledger>) {
     // The set owns the connections, so aborting this task drops every socket.
     let mut connections = JoinSet::new();
+    let mut numbers = 0..;
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(connection::serve(stream, Arc::clone(&ledger)));
+                    let handshake = numbers.next().and_then(&mut greet);
+                    connections.spawn(connection::serve(stream, handshake, Arc::clone(&ledger)));
                 }
                 // Out of descriptors, or the peer has already left: let others run, then continue.
                 Err(_) => tokio::task::yield_now().await,

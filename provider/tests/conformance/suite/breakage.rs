@@ -7,7 +7,7 @@ use everturn_wire::{Category, Failure};
 use crate::dialect::{Dialect, Sample, Setup, call, failed};
 
 /// Returns the events that a call may yield before its answer is complete.
-fn told_at_most(sample: &Sample) -> Vec<StreamEvent> {
+pub(crate) fn told_at_most(sample: &Sample) -> Vec<StreamEvent> {
     let streamed = |fact: &&StreamEvent| {
         matches!(fact, StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::Echo(_))
     };

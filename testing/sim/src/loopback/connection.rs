@@ -1,32 +1,53 @@
 //! One connection: reads requests and sends replies until one side ends it.
 
-use std::future::pending;
 use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::ReadHalf;
 
 use super::Reply;
+use super::http2;
 use super::ledger::Ledger;
-use super::playback::{self, After};
+use super::playback::{self, After, Http1};
 use super::reply::Ending;
 use super::request_reader::{Refusal, RequestReader};
+use super::secure::{Handshake, Stream};
 
-pub(super) async fn serve(mut stream: TcpStream, ledger: Arc<Ledger>) {
+pub(super) async fn serve(stream: TcpStream, handshake: Option<Handshake>, ledger: Arc<Ledger>) {
     let connected = ledger.connect();
     // Each write should be a separate packet, as far as the operating system allows.
     let _ = stream.set_nodelay(true);
+    let greeted = match handshake {
+        None => Ok((Stream::Plain(stream), None)),
+        Some(handshake) => Stream::greet(stream, handshake).await,
+    };
+    let (mut stream, ending) = match greeted {
+        Ok((stream, Some(http2))) => http2::serve(stream, http2, &ledger, connected.number).await,
+        Ok((stream, None)) => speak(stream, &ledger, connected.number).await,
+        Err(_) => return ledger.fail_handshake(),
+    };
+    match ending {
+        Some(Ending::Reset) => {
+            let _ = stream.tcp().set_zero_linger();
+        }
+        // Below TLS, which does not say goodbye.
+        Some(Ending::Truncated) => drain(stream.tcp()).await,
+        Some(_) => drain(&mut stream).await,
+        None => {}
+    }
+}
+
+/// Speaks HTTP/1.1 until one side ends it. Returns how the server does; `None` if the client did.
+async fn speak(mut stream: Stream, ledger: &Ledger, connection: usize) -> (Stream, Option<Ending>) {
     let mut reader = RequestReader::default();
     loop {
-        match exchange(&mut stream, &mut reader, &ledger, connected.number).await {
+        let (mut read, mut write) = tokio::io::split(stream);
+        let ending = exchange(&mut read, &mut write, &mut reader, ledger, connection).await;
+        stream = read.unsplit(write);
+        match ending {
             Ok(None) => {}
-            Ok(Some(Ending::Fin)) => return drain(stream).await,
-            Ok(Some(Ending::Reset)) => {
-                let _ = stream.set_zero_linger();
-                return;
-            }
-            Err(Gone) => return,
+            Ok(ending) => return (stream, ending),
+            Err(Gone) => return (stream, None),
         }
     }
 }
@@ -36,13 +57,13 @@ struct Gone;
 
 /// Handles one request and its reply.
 async fn exchange(
-    stream: &mut TcpStream,
+    read: &mut ReadHalf<Stream>,
+    write: &mut WriteHalf<Stream>,
     reader: &mut RequestReader,
     ledger: &Ledger,
     connection: usize,
 ) -> Result<After, Gone> {
-    let (mut read, mut write) = stream.split();
-    let (reply, last) = match reader.next(&mut read, connection).await {
+    let (reply, last) = match reader.next(read, connection).await {
         Ok(request) => {
             let last = request.closes();
             (ledger.answer(request), last)
@@ -53,10 +74,11 @@ async fn exchange(
             (Reply::status(status).close_delimited().body(why), true)
         }
     };
+    let mut wire = Http1(write);
     let played = tokio::select! {
         biased;
-        played = playback::play(&reply, &mut write) => played.map_err(|_| Gone),
-        () = hang_up(&mut read) => Err(Gone),
+        played = playback::play(&reply, &mut wire) => played.map_err(|_| Gone),
+        () = reader.hang_up(read) => Err(Gone),
     };
     match played {
         Ok(after) => Ok(after.or(last.then_some(Ending::Fin))),
@@ -67,17 +89,8 @@ async fn exchange(
     }
 }
 
-/// Returns when the client closed or reset the connection.
-async fn hang_up(read: &mut ReadHalf<'_>) {
-    let mut next = [0];
-    if let Ok(1..) = read.peek(&mut next).await {
-        // It sent its next request early. A disconnect will show when we write.
-        pending::<()>().await;
-    }
-}
-
 /// Closes cleanly, because closing a socket with unread bytes would send RST instead of FIN.
-async fn drain(mut stream: TcpStream) {
+async fn drain(stream: &mut (impl AsyncRead + tokio::io::AsyncWrite + Unpin)) {
     if stream.shutdown().await.is_err() {
         return;
     }

@@ -24,6 +24,8 @@ pub struct Counts {
     pub abandoned: usize,
     /// Requests that were not HTTP/1.1, or exceeded 64 KiB of head or 64 MiB of body. Answered with 400, 413 or 431.
     pub rejected: usize,
+    /// Connections whose TLS handshake was not completed by both sides.
+    pub failed_handshakes: usize,
 }
 
 type Choose = Box<dyn FnMut(&Request) -> Reply + Send>;
@@ -87,6 +89,10 @@ impl Ledger {
 
     pub(super) fn abandon(&self) {
         self.counts.send_modify(|counts| counts.abandoned += 1);
+    }
+
+    pub(super) fn fail_handshake(&self) {
+        self.counts.send_modify(|counts| counts.failed_handshakes += 1);
     }
 
     pub(super) fn reject(&self) {

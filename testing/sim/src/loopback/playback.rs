@@ -1,42 +1,88 @@
-//! Writes a reply to a socket, piece by piece.
+//! Writes a reply to a connection, piece by piece.
 
 use std::io;
 use std::ops::Range;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::reply::{Ending, Framing, Head, Reply};
+use super::reply::{Cut, Ending, Framing, GoAway, Head, Reply};
 
 /// What happens to the connection after a reply; `None` if it can take another request.
 pub(super) type After = Option<Ending>;
 
+/// A version of HTTP: where and how a reply is written.
+pub(super) trait Wire {
+    /// Writes the head, or nothing if the reply has none.
+    async fn head(&mut self, reply: &Reply) -> io::Result<()>;
+    /// Writes a piece of the body up to the offset `until`.
+    async fn piece(&mut self, reply: &Reply, piece: &Range<usize>, until: usize) -> io::Result<()>;
+    /// Says that a connection takes no more requests.
+    async fn go_away(&mut self, go_away: GoAway) -> io::Result<()>;
+    /// Marks the proper end of the body.
+    async fn end(&mut self, reply: &Reply) -> io::Result<After>;
+}
+
 /// Writes the reply, up to its scripted end.
-pub(super) async fn play(reply: &Reply, write: &mut (impl AsyncWrite + Unpin)) -> io::Result<After> {
+pub(super) async fn play(reply: &Reply, wire: &mut impl Wire) -> io::Result<After> {
     for gate in &reply.before_head {
         gate.pass().await;
     }
-    if let Some(head) = &reply.head {
-        send(write, head_bytes(head, reply.framing, reply.body.len()).as_bytes()).await?;
-    }
+    wire.head(reply).await?;
     for piece in pieces(reply) {
         if piece.start > 0 {
             pause(reply).await;
         }
-        pass_gates(reply, piece.start).await;
+        pass(reply, piece.start, wire).await?;
         if let Some(cut) = reply.cut.filter(|cut| cut.at < piece.end) {
-            send(write, &frame(reply, &piece, cut.at)).await?;
+            wire.piece(reply, &piece, cut.at).await?;
             return Ok(Some(cut.how));
         }
-        send(write, &frame(reply, &piece, piece.end)).await?;
+        wire.piece(reply, &piece, piece.end).await?;
     }
-    pass_gates(reply, reply.body.len()).await;
-    if let Some(cut) = reply.cut {
-        return Ok(Some(cut.how));
+    pass(reply, reply.body.len(), wire).await?;
+    match reply.cut {
+        Some(Cut { how: Ending::Ended(code), .. }) => {
+            wire.end(reply).await?;
+            Ok(Some(Ending::Stream(code)))
+        }
+        Some(cut) => Ok(Some(cut.how)),
+        None => wire.end(reply).await,
     }
-    match reply.framing {
-        Framing::Length => Ok(None),
-        Framing::Chunked => send(write, b"0\r\n\r\n").await.map(|()| None),
-        Framing::Close => Ok(Some(Ending::Fin)),
+}
+
+/// HTTP/1.1.
+pub(super) struct Http1<'a, W>(pub(super) &'a mut W);
+
+impl<W: AsyncWrite + Unpin> Http1<'_, W> {
+    async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes).await?;
+        self.0.flush().await
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Wire for Http1<'_, W> {
+    async fn head(&mut self, reply: &Reply) -> io::Result<()> {
+        match &reply.head {
+            Some(head) => self.send(head_bytes(head, reply.framing, reply.body.len()).as_bytes()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn piece(&mut self, reply: &Reply, piece: &Range<usize>, until: usize) -> io::Result<()> {
+        self.send(&frame(reply, piece, until)).await
+    }
+
+    async fn go_away(&mut self, _: GoAway) -> io::Result<()> {
+        // There is nothing like it.
+        Ok(())
+    }
+
+    async fn end(&mut self, reply: &Reply) -> io::Result<After> {
+        match reply.framing {
+            Framing::Length => Ok(None),
+            Framing::Chunked => self.send(b"0\r\n\r\n").await.map(|()| None),
+            Framing::Close => Ok(Some(Ending::Fin)),
+        }
     }
 }
 
@@ -45,7 +91,9 @@ pub(super) async fn play(reply: &Reply, write: &mut (impl AsyncWrite + Unpin)) -
 fn pieces(reply: &Reply) -> impl Iterator<Item = Range<usize>> {
     let length = reply.body.len();
     let gates = reply.gates.iter().map(|(offset, _)| *offset);
-    let mut edges: Vec<usize> = reply.splits.iter().copied().chain(gates).filter(|at| *at < length).collect();
+    let going = reply.go_away.iter().map(|(offset, _)| *offset);
+    let edges = reply.splits.iter().copied().chain(gates).chain(going);
+    let mut edges: Vec<usize> = edges.filter(|at| *at < length).collect();
     edges.extend([0, length]);
     edges.sort_unstable();
     edges.dedup();
@@ -69,12 +117,16 @@ fn frame(reply: &Reply, piece: &Range<usize>, until: usize) -> Vec<u8> {
     framed
 }
 
-async fn pass_gates(reply: &Reply, offset: usize) {
+async fn pass(reply: &Reply, offset: usize, wire: &mut impl Wire) -> io::Result<()> {
+    if let Some((_, go_away)) = reply.go_away.filter(|(at, _)| (*at).min(reply.body.len()) == offset) {
+        wire.go_away(go_away).await?;
+    }
     for (at, gate) in &reply.gates {
         if (*at).min(reply.body.len()) == offset {
             gate.pass().await;
         }
     }
+    Ok(())
 }
 
 /// Between two writes: lets the client read the first one separately, or keeps the pace of a demo.
@@ -83,11 +135,6 @@ async fn pause(reply: &Reply) {
         Some(pace) => tokio::time::sleep(pace).await,
         None => tokio::task::yield_now().await,
     }
-}
-
-async fn send(write: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
-    write.write_all(bytes).await?;
-    write.flush().await
 }
 
 fn head_bytes(head: &Head, framing: Framing, length: usize) -> String {

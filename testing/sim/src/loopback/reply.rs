@@ -21,6 +21,7 @@ pub struct Reply {
     pub(super) before_head: Vec<Gate>,
     pub(super) pace: Option<Duration>,
     pub(super) cut: Option<Cut>,
+    pub(super) go_away: Option<(usize, GoAway)>,
     /// Where each part given to [`Reply::sse`] begins.
     parts: Vec<usize>,
 }
@@ -52,6 +53,22 @@ pub(super) enum Ending {
     Fin,
     /// Abruptly: the peer reads a connection reset.
     Reset,
+    /// The peer reads an end of file without TLS's own goodbye (`close_notify`).
+    Truncated,
+    /// HTTP/2: only the stream ends, by a reset with this code.
+    Stream(u32),
+    /// HTTP/2: the stream ends properly, and is then reset with this code.
+    Ended(u32),
+    /// HTTP/2: nothing more is sent for the stream.
+    Left,
+}
+
+/// HTTP/2: a notice that the connection takes no more streams.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GoAway {
+    pub(super) code: u32,
+    /// Whether the stream of this reply will still be answered.
+    pub(super) covers: bool,
 }
 
 impl Reply {
@@ -89,6 +106,7 @@ impl Reply {
             before_head: Vec::new(),
             pace: None,
             cut: None,
+            go_away: None,
             parts: Vec::new(),
         }
     }
@@ -178,6 +196,33 @@ impl Reply {
     #[must_use]
     pub fn reset_at(self, offset: usize) -> Self {
         Self { cut: Some(Cut { at: offset, how: Ending::Reset }), ..self }
+    }
+
+    /// Closes the connection like [`Reply::cut_at`], but below TLS, which does not say goodbye (`close_notify`).
+    #[must_use]
+    pub fn truncate_at(self, offset: usize) -> Self {
+        Self { cut: Some(Cut { at: offset, how: Ending::Truncated }), ..self }
+    }
+
+    /// HTTP/2: resets the stream with this code after this many bytes of the body, without its end. The connection stays open.
+    /// With [`Reply::hang_up`], nothing else is sent.
+    #[must_use]
+    pub fn reset_stream_at(self, offset: usize, code: u32) -> Self {
+        Self { cut: Some(Cut { at: offset, how: Ending::Stream(code) }), ..self }
+    }
+
+    /// HTTP/2: resets the stream with this code after its proper end.
+    #[must_use]
+    pub fn reset_stream_after(self, code: u32) -> Self {
+        Self { cut: Some(Cut { at: usize::MAX, how: Ending::Ended(code) }), ..self }
+    }
+
+    /// HTTP/2: says at this offset of the body, with this code, that the connection takes no more streams. If that
+    /// `covers` the stream of this reply, its answer still follows; otherwise nothing else is sent for it.
+    #[must_use]
+    pub fn go_away_at(self, offset: usize, code: u32, covers: bool) -> Self {
+        let cut = if covers { self.cut } else { Some(Cut { at: offset, how: Ending::Left }) };
+        Self { go_away: Some((offset, GoAway { code, covers })), cut, ..self }
     }
 
     /// Sends nothing from this offset on until the gate is open. The socket stays open. Can be used repeatedly.

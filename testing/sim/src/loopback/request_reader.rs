@@ -1,6 +1,6 @@
 //! Reads requests from a connection, with limits.
 
-use std::io;
+use std::{future::pending, io};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -110,6 +110,15 @@ impl RequestReader {
             self.fill(read).await?;
         }
         Ok(self.buffer.split_to(size).freeze())
+    }
+
+    /// Returns when the client closed or reset the connection.
+    pub(super) async fn hang_up(&mut self, read: &mut (impl AsyncRead + Unpin)) {
+        if self.buffer.is_empty() && self.fill(read).await.is_err() {
+            return;
+        }
+        // It sent its next request early. A disconnect will show when we write.
+        pending::<()>().await;
     }
 
     async fn fill(&mut self, read: &mut (impl AsyncRead + Unpin)) -> Result<(), Refusal> {
