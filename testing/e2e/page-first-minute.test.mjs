@@ -69,9 +69,10 @@ for (const [width, colorScheme] of [[390, 'light'], [1280, 'dark']]) {
       await page.keyboard.press('Tab');
       await page.keyboard.type(text);
     }
-    for (const { name, answer, list = ['large', 'small'], helps } of TROUBLES.filter(({ isAway }) => !isAway)) {
+    for (const { name, answer, list = ['large', 'small'], isAway, helps } of TROUBLES) {
       provider.list = list;
       if (answer) provider.says(answer);
+      await page.locator('#provider-address').fill(isAway ? 'http://127.0.0.1:9/v1' : provider.url);
       await page.locator('#provider-address').focus();
       await page.keyboard.press('Enter');
       await page.waitForFunction((source) => new RegExp(source).test(document.querySelector('#provider-result').innerText), helps.source);
@@ -80,6 +81,7 @@ for (const [width, colorScheme] of [[390, 'light'], [1280, 'dark']]) {
     }
     provider.list = ['large', 'small'];
     provider.says('OK', 'Hello, human.');
+    await page.locator('#provider-address').fill(provider.url);
     await page.locator('#provider-address').focus();
     await page.keyboard.press('Enter');
     await page.locator('#provider-result', { hasText: 'openai-compatible/large answered' }).waitFor();
@@ -92,7 +94,7 @@ for (const [width, colorScheme] of [[390, 'light'], [1280, 'dark']]) {
     await shoot(page, `3-answer-${width}`);
     assert.deepEqual(await findings(page), []);
     const took = Date.now() - begun;
-    if (shots) await appendFile(join(shots, 'first-minute.txt'), `page ${width}: ${took} ms, ${TROUBLES.length - 1} failures on the way included\n`);
+    if (shots) await appendFile(join(shots, 'first-minute.txt'), `page ${width}: ${took} ms, ${TROUBLES.length} failures on the way included\n`);
     assert.ok(took < MINUTE, `${took} ms`);
     assert.deepEqual(page.wrongs.filter((wrong) => !wrong.includes('422')), []);
     assert.equal((await stat(`${data()}.providers.toml`)).mode & 0o777, 0o600);

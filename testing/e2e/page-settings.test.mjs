@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { answerText, launch, openPage, send } from './support/browser.mjs';
 
@@ -151,6 +152,13 @@ test('invalid settings are reported and change nothing', async () => {
   await page.locator('#settings-problem').waitFor({ state: 'hidden' });
 });
 
+/** Appends a fallback model. */
+const add = (model) =>
+  changes(async () => {
+    await page.locator('#fallback-add').selectOption(model);
+    await page.locator('#fallback-do').click();
+  });
+
 /** The listed fallback models of a model. */
 const listed = () => page.locator('#fallback-list .name').allTextContents();
 
@@ -168,12 +176,12 @@ test('fallback models are set, shown and cleared', async () => {
     await page.locator('#fallback').waitFor();
     await page.locator('#fallback-model').selectOption('a/one');
     assert.deepEqual(await listed(), []);
-    assert.equal(await changes(() => page.locator('#fallback-add').selectOption('a/three')), 200);
+    assert.equal(await add('a/three'), 200);
     await page.locator('#fallback-list li').nth(0).waitFor();
-    assert.equal(await changes(() => page.locator('#fallback-add').selectOption('a/two')), 200);
+    assert.equal(await add('a/two'), 200);
     assert.deepEqual(await kept(), { fallbackChains: { 'a/one': ['a/three', 'a/two'] } });
     // A route that asks the same model is refused, with an error in the page's own terms.
-    assert.equal(await changes(() => page.locator('#fallback-add').selectOption('route/only')), 400);
+    assert.equal(await add('route/only'), 400);
     await page.locator('#settings-problem').waitFor();
     assert.equal(
       await page.locator('#settings-problem').textContent(),
@@ -183,7 +191,7 @@ test('fallback models are set, shown and cleared', async () => {
     // Each model has its own list.
     await page.locator('#fallback-model').selectOption('a/two');
     assert.deepEqual(await listed(), []);
-    assert.equal(await changes(() => page.locator('#fallback-add').selectOption('a/one')), 200);
+    assert.equal(await add('a/one'), 200);
     await page.reload();
     await openSettings();
     await page.locator('[value=all]').check({ force: true });
@@ -202,6 +210,86 @@ test('fallback models are set, shown and cleared', async () => {
     await rm(folder, { recursive: true });
   }
 });
+
+for (const width of [390, 1280]) {
+  for (const colorScheme of ['light', 'dark']) {
+    test(`all settings are set by keyboard alone, ${width} px, ${colorScheme}`, async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'everturn-settings-'));
+      const path = join(folder, 'config.toml');
+      await writeFile(path, '[[provider]]\nname = "a"\nbase_url = "http://127.0.0.1:9/v1"\nmodels = ["one", "two", "three"]\n');
+      const configured = await startServer(['--config', path]);
+      try {
+        await server.stop();
+        server = configured;
+        await open('/', { colorScheme, reducedMotion: 'reduce', viewport: { width, height: 800 } });
+        const { keyboard } = page;
+        const isFocused = (id) => page.waitForFunction((wanted) => document.activeElement.id === wanted, id);
+        const tabTo = async (id) => {
+          await keyboard.press('Tab');
+          await isFocused(id);
+        };
+        const press = (key) => changes(() => keyboard.press(key));
+        const isClean = async (state) => {
+          assert.deepEqual(await findings(page), [], state);
+          if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, `settings-${state}-${width}-${colorScheme}.png`) });
+        };
+        await page.locator('#settings-button').focus();
+        await keyboard.press('Enter');
+        await page.locator('#retry-preset option').first().waitFor({ state: 'attached' });
+        await keyboard.press('Tab');
+        await page.waitForFunction(() => document.activeElement.value === 'all');
+        await tabTo('retry-enabled');
+        await press('Space');
+        await press('Space');
+        await tabTo('retry-preset');
+        await changes(() => keyboard.type('Interactive'));
+        await page.locator('#retry-base').waitFor();
+        await isFocused('retry-preset');
+        await tabTo('retry-count');
+        await keyboard.type('7');
+        await changes(() => tabTo('retry-base'));
+        await keyboard.type('4000');
+        await changes(() => tabTo('retry-cap'));
+        await page.locator('#settings-problem').waitFor();
+        await isClean('refused');
+        await keyboard.type('60');
+        await changes(() => tabTo('retry-revert'));
+        await page.locator('#settings-problem').waitFor({ state: 'hidden' });
+        await changes(() => keyboard.type('Never'));
+        await tabTo('fallback-model');
+        await tabTo('fallback-add');
+        await keyboard.press('ArrowDown');
+        await tabTo('fallback-do');
+        await press('Enter');
+        await page.locator('#fallback-list li').nth(0).waitFor();
+        await isFocused('fallback-do');
+        await press('Enter');
+        await page.locator('#fallback-list li').nth(1).waitFor();
+        await isFocused('fallback-model'); // there is nothing to add any more
+        assert.deepEqual(await kept(), { enabled: true, preset: 'interactive', maxRetries: 7, maxDelayMs: 60_000, revert: 'never', fallbackChains: { 'a/one': ['a/three', 'a/two'] } });
+        await isClean('all');
+        await keyboard.press('Tab');
+        await press('Enter');
+        await page.locator('#fallback-list li').nth(1).waitFor({ state: 'detached' });
+        assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), 'Remove a/two');
+        await press('Enter');
+        await isFocused('fallback-do');
+        await tabTo('settings-reset');
+        await press('Enter');
+        await page.locator('#settings-reset:disabled').waitFor();
+        assert.deepEqual(await kept(), {});
+        await keyboard.press('Escape');
+        await panel().waitFor({ state: 'hidden' });
+        await keyboard.press('Shift+Tab');
+        await keyboard.press('Tab');
+        await isFocused('settings-button');
+        assert.deepEqual(page.wrongs.filter((wrong) => !wrong.includes('400')), []);
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    });
+  }
+}
 
 test('returning to the first model can be set for schedules that support it', async () => {
   await open();

@@ -5,6 +5,7 @@ import { byId, element } from './element.js';
 const picker = byId('fallback-model');
 const list = byId('fallback-list');
 const adder = byId('fallback-add');
+const add = byId('fallback-do');
 
 /** Edits the fallback chain of one model at a time. `onChange(chains)`: all chains after a change. */
 export class Fallback {
@@ -14,7 +15,8 @@ export class Fallback {
   constructor({ onChange }) {
     this.onChange = onChange;
     picker.addEventListener('change', () => this.#draw());
-    adder.addEventListener('change', () => this.#set([...this.#chain(), adder.value]));
+    // Not as soon as it is chosen: arrow keys choose one after the other.
+    add.addEventListener('click', () => this.#set([...this.#chain(), adder.value]));
     list.addEventListener('click', ({ target }) => this.#remove(target.closest('button')));
   }
 
@@ -52,16 +54,23 @@ export class Fallback {
 
   #draw() {
     const chain = this.#chain();
-    list.replaceChildren(...chain.map(row));
+    const [focused, chosen] = [document.activeElement, adder.value];
+    const row = focused.closest('#fallback-list li');
+    const at = row ? [...list.children].indexOf(row) : undefined;
+    list.replaceChildren(...chain.map(item));
     list.hidden = chain.length === 0;
     const others = this.#models.filter((name) => name !== picker.value && !chain.includes(name));
-    const label = chain.length === 0 ? 'No other model' : 'Then…';
-    adder.replaceChildren(...[['', label], ...others.map((name) => [name, name])].map(([value, text]) => element('option', { value }, text)));
-    adder.disabled = others.length === 0;
+    adder.replaceChildren(...others.map((name) => element('option', { value: name }, name)));
+    if (others.includes(chosen)) adder.value = chosen;
+    adder.closest('.setting').hidden = others.length === 0;
+    adder.previousElementSibling.textContent = chain.length === 0 ? 'Ask' : 'Then ask';
+    // What had the focus is gone: the row in its place has it, or what is beside.
+    if (at !== undefined) (list.children[Math.min(at, chain.length - 1)]?.querySelector('button') ?? add).focus();
+    else if (focused === add && others.length === 0) picker.focus();
   }
 }
 
-function row(name) {
+function item(name) {
   const remove = element('button', { type: 'button', className: 'quiet icon', ariaLabel: `Remove ${name}`, title: 'Remove' }, '×');
   return element('li', {}, element('span', { className: 'name', title: name }, name), remove);
 }

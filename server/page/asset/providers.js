@@ -138,7 +138,8 @@ function tell({ kind = '', text, problem, page, canAdd = false } = {}) {
   if (page) lines.push(element('p', {}, 'Credit: ', link(page)));
   if (problem?.message) {
     const said = element('pre', { tabIndex: 0 }, problem.message.slice(0, LONGEST));
-    lines.push(element('details', {}, element('summary', {}, 'Provider’s message'), said));
+    const title = problem.category === 'network' ? 'Details' : 'Provider’s message';
+    lines.push(element('details', {}, element('summary', {}, title), said));
   }
   result.className = kind;
   result.hidden = lines.length === 0;

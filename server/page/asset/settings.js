@@ -103,7 +103,10 @@ export class Settings {
     byId('retry-about').textContent = ABOUT[effective.preset] ?? '';
     for (const { input, name, unit, presets } of FIGURES) {
       input.closest('label').hidden = !presets.includes(effective.preset);
-      input.value = set[name] === undefined ? '' : set[name] / unit;
+      // A number that is being typed stays, whoever changes settings meanwhile.
+      const isTyped = input === document.activeElement && input.value !== input.defaultValue;
+      input.defaultValue = set[name] === undefined ? '' : set[name] / unit;
+      if (!isTyped) input.value = input.defaultValue;
       input.placeholder = effective[name] === undefined ? '' : effective[name] / unit;
     }
     revert.closest('label').hidden = effective.revert === undefined;

@@ -12,6 +12,7 @@ mod key;
 mod link;
 mod message;
 mod model;
+mod model_settings;
 mod moving;
 mod order;
 mod place;
@@ -231,6 +232,7 @@ impl Chat {
             }
             if shown.ending != Ending::Refused {
                 self.is_begun = true;
+                self.host.server.first.taken();
                 self.last.failed = shown.turn_id.filter(|_| is_over);
                 self.last.message = shown.message.or(self.last.message);
             }

@@ -50,9 +50,16 @@ impl<'a> Remote<'a> {
     /// Also when the server refuses the change, with its message.
     pub(crate) async fn patch(&self, path: &str, change: &impl Serialize) -> Result<Option<Answer>> {
         let call = self.address.call(path);
-        let body = serde_json::to_vec(change)?;
-        let request = self.client.patch(&call).header(CONTENT_TYPE, "application/json").body(body);
-        self.ask(request, call).await
+        self.ask(json(self.client.patch(&call), change)?, call).await
+    }
+
+    /// Sends a POST request; `None` if the resource does not exist.
+    ///
+    /// # Errors
+    /// Also when the server refuses it, with its message.
+    pub(crate) async fn post_with(&self, path: &str, body: &impl Serialize) -> Result<Option<Answer>> {
+        let call = self.address.call(path);
+        self.ask(json(self.client.post(&call), body)?, call).await
     }
 
     /// Sends a POST request without a body; `None` if the resource does not exist.
@@ -109,6 +116,10 @@ impl<'a> Remote<'a> {
             false => error.context(format!("cannot ask {call}")),
         }
     }
+}
+
+fn json(request: reqwest::RequestBuilder, body: &impl Serialize) -> Result<reqwest::RequestBuilder> {
+    Ok(request.header(CONTENT_TYPE, "application/json").body(serde_json::to_vec(body)?))
 }
 
 /// Encodes a text as one path segment.

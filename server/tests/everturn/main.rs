@@ -16,6 +16,7 @@ mod clock;
 mod cluster;
 mod command;
 mod compaction;
+mod composing;
 mod conversations;
 #[cfg(target_os = "linux")]
 mod disk;

@@ -6,6 +6,7 @@ use super::{
     allowed::{self, Asked as Allowed},
     approval::Choice,
     attachment,
+    model_settings::{self, Asked as ModelSettings},
     settings::{self, Asked as Settings},
 };
 pub(super) use command::{completed, completions, help};
@@ -48,6 +49,7 @@ pub(super) enum Order {
 #[derive(Debug, PartialEq)]
 pub(super) enum Question {
     Settings(Settings),
+    ModelSettings(ModelSettings),
     Allowed(Allowed),
     Tools,
 }
@@ -78,6 +80,11 @@ impl Order {
             "/settings" => match settings::asked(rest) {
                 Ok(asked) => Self::Ask(Question::Settings(asked)),
                 Err(error) => Self::Wrong(error.to_string()),
+            },
+            "/instructions" => Self::Ask(Question::ModelSettings(model_settings::instructions(rest))),
+            "/set" => match model_settings::set(rest) {
+                Ok(asked) => Self::Ask(Question::ModelSettings(asked)),
+                Err(why) => Self::Wrong(why),
             },
             "/allowed" | "/revoke" => match allowed::asked(line) {
                 Some(asked) => Self::Ask(Question::Allowed(asked)),

@@ -13,6 +13,7 @@ use super::{
     allowed,
     conversations::{Conversations, Named},
     directory::{Directory, Exchange},
+    model_settings,
     order::Question,
     settings, tools,
     view::Line,
@@ -34,11 +35,13 @@ pub(super) struct Server {
     pub(super) token: Option<Hidden>,
     /// The conversations that were listed last, by their numbers.
     listed: Mutex<Vec<ConversationId>>,
+    /// What is set for a conversation before its first message.
+    pub(super) first: model_settings::First,
 }
 
 impl Server {
     pub(super) fn new(address: Address, token: Option<Hidden>) -> Self {
-        Self { address, token, listed: Mutex::default() }
+        Self { address, token, listed: Mutex::default(), first: model_settings::First::default() }
     }
 
     /// Lists the latest conversations, with numbers. `current` is marked.
@@ -89,6 +92,7 @@ impl Server {
     pub(super) async fn tell(&self, question: Question, id: &ConversationId) -> Line {
         let told = self.patiently(async |remote| match question {
             Question::Settings(asked) => settings::answer(asked, id, &remote).await,
+            Question::ModelSettings(asked) => model_settings::answer(asked, id, &remote, &self.first).await,
             Question::Allowed(asked) => allowed::answer(asked, id, &remote).await,
             Question::Tools => tools::answer(&remote).await,
         });

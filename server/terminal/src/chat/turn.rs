@@ -168,7 +168,7 @@ impl<'a> Turn<'a> {
             model: model.clone(),
             images: Some(images).filter(|images| !images.is_empty()),
             reasoning_effort: None,
-            model_settings: None,
+            model_settings: self.server.first.of(&conversation_id).map(Box::new),
             retry,
             approvals: Some(self.permissions.mode),
             priority: None,

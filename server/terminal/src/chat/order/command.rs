@@ -1,6 +1,6 @@
 //! The available commands: names, arguments and descriptions.
 
-use crate::{nearest, printer};
+use crate::{chat::model_settings::NAMES, nearest, printer};
 
 /// A command.
 struct Command {
@@ -11,7 +11,7 @@ struct Command {
 }
 
 /// All commands, as `/help` lists them.
-const COMMANDS: [Command; 18] = [
+const COMMANDS: [Command; 20] = [
     of("/help", "", "list these commands"),
     of("/model", "[MODEL]", "choose the model or route, also for a turn that waits; alone, list them"),
     of(
@@ -35,6 +35,8 @@ const COMMANDS: [Command; 18] = [
     ),
     of("/compact", "", "summarize the older part of this conversation for the model now"),
     of("/tools", "", "list the tools that models are offered"),
+    of("/instructions", "[TEXT]", "show or set the system prompt of this conversation; default resets it"),
+    of("/set", "[NAME VALUE]", "show or set temperature, maxOutputTokens or reasoningEffort"),
     of("/settings", "[NAME VALUE]", "show or change the retry settings"),
     of("/exit", "", "leave; a turn that runs is kept"),
     of("/quit", "", "the same"),
@@ -111,6 +113,10 @@ pub(in crate::chat) fn completions(typed: &str, models: &[String]) -> Vec<String
             let found = models.iter().filter(|model| model.contains(start));
             found.map(|model| format!("{name} {model}")).collect()
         }
+        Some(("/set", start)) if !start.contains(' ') => {
+            let found = NAMES.iter().filter(|name| name.starts_with(start));
+            found.map(|name| format!("/set {name} ")).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -145,6 +151,7 @@ mod tests {
         assert_eq!(completions("/model tw", &models), ["/model b/two"]);
         assert_eq!(completions("/retry ", &models), ["/retry a/one", "/retry b/two"]);
         assert_eq!(completions("/allow", &models), ["/allow", "/allowed"]);
+        assert_eq!(completions("/set t", &models), ["/set temperature "]);
         assert!(completions("/edit a", &models).is_empty());
     }
 
