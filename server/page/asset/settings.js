@@ -2,6 +2,7 @@
 import { getRetrySettings, setRetrySettings } from './api.js';
 import { byId, element } from './element.js';
 import { Fallback } from './fallback.js';
+import { passFocus } from './focus.js';
 
 const panel = byId('settings');
 const button = byId('settings-button');
@@ -9,6 +10,7 @@ const scopes = [...panel.querySelectorAll('[name=scope]')];
 const enabled = byId('retry-enabled');
 const preset = byId('retry-preset');
 const revert = byId('retry-revert');
+const reset = byId('settings-reset');
 const problem = byId('settings-problem');
 
 const PRESETS = { patient: 'Patient', interactive: 'Interactive', exponential: 'Exponential', cycling: 'Cycling' };
@@ -43,7 +45,7 @@ export class Settings {
     preset.addEventListener('change', () => this.#change(presetChange(preset.value || null, this.state)));
     for (const figure of FIGURES) figure.input.addEventListener('change', () => this.#change(figureChange(figure)));
     revert.addEventListener('change', () => this.#change({ revert: revert.value }));
-    byId('settings-reset').addEventListener('click', () => this.#change(nothing(this.state.set)));
+    reset.addEventListener('click', () => this.#change(nothing(this.state.set)));
     panel.addEventListener('submit', (event) => event.preventDefault());
   }
 
@@ -112,7 +114,9 @@ export class Settings {
     revert.closest('label').hidden = effective.revert === undefined;
     revert.value = effective.revert ?? '';
     this.#fallback.show(effective.fallbackChains);
-    byId('settings-reset').disabled = Object.keys(set).length === 0;
+    const isUnset = Object.keys(set).length === 0;
+    if (isUnset) passFocus(reset, enabled);
+    reset.disabled = isUnset;
   }
 }
 
