@@ -6,6 +6,7 @@ use std::{
 };
 
 use everturn_kernel::{Provider, Schedule, Walls};
+use everturn_wire::Priority;
 
 use crate::{
     RelayProvider,
@@ -22,6 +23,8 @@ pub struct Catalog {
     models: Models,
     /// The id, the ids of the targets, and the schedule. `None` = the default schedule.
     routes: Vec<(String, Vec<String>, Option<SharedSchedule>)>,
+    /// The ids of routes whose calls give way to others.
+    background: BTreeSet<String>,
 }
 
 impl Catalog {
@@ -60,6 +63,11 @@ impl Catalog {
         self.routes.push((format!("{PREFIX}{name}"), targets, schedule));
     }
 
+    /// Lets the calls of a route give way to others when calls have to wait.
+    pub fn background(&mut self, route: &str) {
+        self.background.insert(format!("{PREFIX}{route}"));
+    }
+
     /// Sets the model or route of turns that name none. Default: the first model.
     pub fn default_model(&mut self, id: impl Into<String>) {
         self.models.default = Some(id.into());
@@ -73,7 +81,7 @@ impl Catalog {
     /// Returns the same models and routes with the default schedule.
     pub(crate) fn plain(&self) -> Self {
         let routes = self.routes.iter().map(|(id, targets, _)| (id.clone(), targets.clone(), None));
-        Self { models: self.models.clone(), routes: routes.collect() }
+        Self { models: self.models.clone(), routes: routes.collect(), background: self.background.clone() }
     }
 }
 
@@ -103,7 +111,9 @@ impl Defaults {
                 Arc::new(Configured { schedule: schedule.saved(), ..(*self.configured).clone() });
             let targets = models.targets_of(&targets);
             if !targets.is_empty() {
-                models.routes.push(Arc::new(Route { id, targets, schedule, is_own, configured }));
+                let is_background = catalog.background.contains(&id);
+                let priority = if is_background { Priority::Background } else { Priority::Interactive };
+                models.routes.push(Arc::new(Route { id, targets, schedule, is_own, priority, configured }));
             }
         }
         models

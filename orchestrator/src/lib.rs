@@ -88,6 +88,7 @@ pub use view::View;
 
 pub use everturn_kernel as kernel;
 pub use everturn_kernel::{Cycling, Handover, Interactive, Moment, Wait};
+pub use everturn_pacing::Terms;
 
 /// The README's example runs.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use everturn_kernel::{Provider, Target};
-use everturn_wire::{Category, Failure, Parameters};
+use everturn_wire::{Category, Failure, Parameters, Priority};
 
 use crate::{
     Error,
@@ -65,6 +65,11 @@ impl Choice {
             Self::Model(model) => &model.id,
             Self::Route(route) => &route.id,
         }
+    }
+
+    /// Returns the priority of its calls.
+    pub(crate) fn priority(&self) -> Priority {
+        self.as_route().map_or_else(Priority::default, |route| route.priority)
     }
 
     /// Returns the route, if it is one.

@@ -53,7 +53,7 @@ impl Reviewer for ModelReviewer {
         match self.ask(&request, kept).await {
             // Its earlier reviews fill the conversation. Another one has room for this call.
             ReviewAnswer::Failed(failure) if is_used && failure.category == Category::ContextOverflow => {
-                self.ask(&request, Kept::new()).await
+                self.ask(&request, Kept::new(&request.conversation_id)).await
             }
             answer => answer,
         }

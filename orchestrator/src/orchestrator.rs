@@ -24,6 +24,7 @@ mod waker;
 
 use std::sync::Arc;
 
+use everturn_pacing::Terms;
 use everturn_wire::{
     ApprovalMode, CallerName, CallerTool, ConversationId, Image, Message, ModelSettings, Parameters,
     Priority, RequiredReport, RetrySettings, TraceContext, TurnId,
@@ -242,6 +243,12 @@ impl Orchestrator {
         self.ports.models.replace(catalog);
         // A key may have been replaced.
         self.ports.health.forget_rejected_keys();
+    }
+
+    /// Sets what callers may use, in place of what was set before; at once, also for those that wait. What they used stays, also
+    /// after a restart.
+    pub fn limit_callers(&self, all: Vec<(CallerName, Terms)>) {
+        self.ports.pacing.set_callers(all);
     }
 
     /// Returns the hidden conversations in which a model reviews tool calls: those in progress and some recent ones. They are

@@ -1,6 +1,7 @@
 //! Decides when calls may be made, for all turns together, and wakes those that waited, in order.
 
 mod admitted;
+mod callers;
 mod elsewhere;
 mod line;
 mod pace;
@@ -13,7 +14,7 @@ use std::{
 };
 
 use everturn_kernel::{Hold, Millis};
-use everturn_pacing::{Admission, Because, Call, Limits, Pacer, Size, Ticket, Wait};
+use everturn_pacing::{Admission, Because, Limits, Pacer, Size, Ticket, Wait};
 use everturn_wire::{Category, Failure, TurnId, Unreached};
 use tokio::sync::{oneshot, watch};
 
@@ -56,6 +57,10 @@ struct Inner {
     targets: HashMap<String, About>,
     /// What other nodes have to do.
     demands: Demands,
+    /// Whether a caller has limits.
+    has_limits: bool,
+    /// When what callers used was last saved.
+    counts_saved_at: Millis,
 }
 
 /// What is known of a target besides its limits.
@@ -101,7 +106,7 @@ impl Pacing {
     /// Admits a turn's call, or puts it in line until it is let go: its conversation is then woken.
     pub(crate) fn enter(self: &Arc<Self>, target: &str, asker: &Asker, now: Millis) -> Entry {
         let waiter = asker.conversation.clone().map_or(Waiter::Nobody, Waiter::Turn);
-        self.line_up(target, &asker.call(), waiter, now)
+        self.line_up(target, asker, waiter, now)
     }
 
     /// Waits here until the call may be made, or its wait is one that `ends_it`. Gives its place up if it is dropped, or
@@ -116,7 +121,7 @@ impl Pacing {
         let _place = Place { pacing: self, target, turn: &asker.turn, clock };
         loop {
             let (tell, told) = oneshot::channel();
-            let wait = match self.line_up(target, &asker.call(), Waiter::Here(tell), clock.now()) {
+            let wait = match self.line_up(target, asker, Waiter::Here(tell), clock.now()) {
                 Entry::Wait(wait) if !ends_it(wait) => wait,
                 entry => return entry,
             };
@@ -129,7 +134,8 @@ impl Pacing {
         }
     }
 
-    fn line_up(self: &Arc<Self>, target: &str, call: &Call<'_>, waiter: Waiter, now: Millis) -> Entry {
+    fn line_up(self: &Arc<Self>, target: &str, asker: &Asker, waiter: Waiter, now: Millis) -> Entry {
+        let call = &asker.call();
         let mut inner = self.lock();
         inner.leave_others(target, call.turn, now);
         let Inner { pacer, line, .. } = &mut *inner;
@@ -138,6 +144,7 @@ impl Pacing {
                 let probes = pacer.is_closed(target);
                 drop(inner);
                 self.start();
+                self.keep_counts(asker, now);
                 if probes {
                     let (target, turn) = (target.to_owned(), call.turn.clone());
                     self.teller.tell(&Notice::Probing { target, turn });
@@ -153,12 +160,22 @@ impl Pacing {
         }
     }
 
-    /// Counts a call that is made whatever is known.
-    pub(crate) fn insist(self: &Arc<Self>, target: &str, asker: &Asker, now: Millis) -> Admitted {
+    /// Counts a call that is made whatever is known of the target.
+    ///
+    /// # Errors
+    /// When a limit of its caller holds it.
+    pub(crate) fn insist(
+        self: &Arc<Self>,
+        target: &str,
+        asker: &Asker,
+        now: Millis,
+    ) -> Result<Admitted, Wait> {
         let mut inner = self.lock();
         inner.leave_others(target, &asker.turn, now);
-        let ticket = inner.pacer.insist(target, &asker.call(), now);
-        Admitted::new(self, target, ticket, now)
+        let ticket = inner.pacer.insist(target, &asker.call(), now)?;
+        drop(inner);
+        self.keep_counts(asker, now);
+        Ok(Admitted::new(self, target, ticket, now))
     }
 
     /// The turn no longer wants to call the target.
@@ -170,7 +187,7 @@ impl Pacing {
     }
 
     /// Returns what a turn is told that has to wait.
-    pub(crate) fn hold(&self, target: &str, wait: Wait, now: Millis) -> Box<Hold> {
+    pub(crate) fn hold(&self, target: &str, asker: &Asker, wait: Wait, now: Millis) -> Box<Hold> {
         let inner = self.lock();
         let refusal = match wait.because {
             Because::Hint | Because::Refused | Because::Probe | Because::Offline => {
@@ -178,7 +195,7 @@ impl Pacing {
             }
             _ => None,
         };
-        let own = || Failure::new(Category::RateLimited, true, wait.because.to_string());
+        let own = || Failure::new(Category::RateLimited, true, inner.reason(asker, wait, now));
         let failure = refusal.unwrap_or_else(own);
         let (wait_ms, because) = (wait.until.since(now), wait.because);
         let in_budget = because != Because::Offline;
@@ -283,7 +300,8 @@ impl Pacing {
     fn report<T>(self: &Arc<Self>, target: &str, report: impl FnOnce(&mut Inner) -> T) -> T {
         let mut inner = self.lock();
         let result = report(&mut inner);
-        let has_line = inner.line.waits_for(target);
+        // A call that ends may have held its caller back, whatever target others wait for.
+        let has_line = inner.line.waits_for(target) || (inner.has_limits && inner.line.has_any());
         drop(inner);
         if has_line {
             self.look();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use everturn_kernel::{Handover, Schedule, Target};
+use everturn_wire::Priority;
 
 use crate::journal::Configured;
 
@@ -19,6 +20,8 @@ pub(crate) struct Route {
     pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
     /// Whether the schedule is its own; otherwise it is the default.
     pub(crate) is_own: bool,
+    /// Whether its calls give way to others.
+    pub(crate) priority: Priority,
     /// What is saved with its turns, the schedule included.
     pub(crate) configured: Arc<Configured>,
 }

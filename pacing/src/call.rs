@@ -1,7 +1,7 @@
 //! A call that is to be made, and the answer to the question whether it may be.
 
 use everturn_kernel::Millis;
-use everturn_wire::{Because, Priority, TurnId, Usage};
+use everturn_wire::{Because, CallerName, Priority, TurnId, Usage};
 
 use crate::What;
 
@@ -10,6 +10,8 @@ use crate::What;
 pub struct Call<'a> {
     /// The turn.
     pub turn: &'a TurnId,
+    /// Whose turn it is: callers take turns. `None` = the administrator's, or nobody's.
+    pub caller: Option<&'a CallerName>,
     /// Since when the turn has wanted to make this call: calls are admitted by age.
     pub since: Millis,
     /// Who goes first.

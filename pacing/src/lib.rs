@@ -16,7 +16,8 @@
 //! | refused without a hint | others wait, at most 30 s between probes; the refused turn follows its schedule | [`Because::Refused`] |
 //! | a call is finding out whether the target answers again | wait for its outcome | [`Because::Probe`] |
 //! | a call reached nobody, as the network is gone | all wait, and one looks after 5, 10, 20, 30, 30 ... s | [`Because::Offline`] |
-//! | others came first | wait for them: interactive calls first, then by age | [`Because::Line`] |
+//! | its caller used what it may ([`Terms`]) | wait for the next minute or day, or until one of its calls ends | [`Because::CallerLimit`] |
+//! | others came first | wait for them: interactive calls first, then callers take turns, each by age | [`Because::Line`] |
 //!
 //! This crate does *not* decide how long a refused turn waits before it asks again: that is its schedule's.
 #![no_std]
@@ -24,6 +25,7 @@
 extern crate alloc;
 
 mod call;
+mod caller;
 mod ceiling;
 mod closed;
 mod learnt;
@@ -41,5 +43,6 @@ pub use everturn_kernel::{Limits, Told, What};
 pub use everturn_wire::{Because, Priority};
 
 pub use call::{Admission, Call, Size, Ticket, Wait};
+pub use caller::{Held, Kind, Terms, Use};
 pub use pacer::Pacer;
 pub use saved::Known;

@@ -62,6 +62,11 @@ impl Log {
         self.count
     }
 
+    /// Returns what [`count`](Self::count) returned last, and what was added since.
+    pub(crate) fn last_count(&self) -> u32 {
+        self.count
+    }
+
     /// Returns when at most this many calls are left in the period.
     pub(crate) fn down_to(&mut self, most: u32, now: Millis) -> Millis {
         self.trim(now);

@@ -3,9 +3,12 @@
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, vec::Vec};
 
 use everturn_kernel::Millis;
-use everturn_wire::{Failure, TurnId, Unreached};
+use everturn_wire::{CallerName, Failure, TurnId, Unreached};
 
-use crate::{Admission, Call, Limits, Size, Ticket, saved::Known, target::Target};
+use crate::{
+    Admission, Call, Held, Limits, Size, Terms, Ticket, Use, Wait, caller::Callers, saved::Known,
+    target::Target,
+};
 
 /// How long after a target's last answer a failed connection counts as a failure of our own network, in milliseconds:
 /// 24 h.
@@ -21,22 +24,28 @@ const KNOWN_MS: u64 = 24 * 60 * 60 * 1_000;
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
     targets: BTreeMap<String, Target>,
+    callers: Callers,
 }
 
 impl Pacer {
     /// Creates a pacer that knows nothing.
     pub const fn new() -> Self {
-        Self { targets: BTreeMap::new() }
+        Self { targets: BTreeMap::new(), callers: Callers::new() }
     }
 
     /// Whether the turn may call the target now. If not, the turn waits in line, and keeps its place if it asks again.
     pub fn admit(&mut self, target: &str, call: &Call<'_>, now: Millis) -> Admission {
-        self.of(target).admit(call, now)
+        let (target, callers) = self.parts(target);
+        target.admit(&callers.lowered(call), callers, now)
     }
 
     /// Counts a call that is made whatever is known, because a person asked for it or its turn cannot wait.
-    pub fn insist(&mut self, target: &str, call: &Call<'_>, now: Millis) -> Ticket {
-        self.of(target).insist(call, now)
+    ///
+    /// # Errors
+    /// When a limit of its caller holds it.
+    pub fn insist(&mut self, target: &str, call: &Call<'_>, now: Millis) -> Result<Ticket, Wait> {
+        let (target, callers) = self.parts(target);
+        target.insist(&callers.lowered(call), callers, now)
     }
 
     /// The provider accepted the call: the head of its response arrived, without a refusal. Later reports of the same
@@ -47,7 +56,9 @@ impl Pacer {
 
     /// The call failed. Its turn follows its own schedule, and asks again by [`admit`](Self::admit).
     pub fn refused(&mut self, target: &str, ticket: Ticket, failure: &Failure, limits: &Limits, now: Millis) {
-        self.with(target, |target| target.refused(ticket, failure, limits, now));
+        if let Some(target) = self.targets.get_mut(target) {
+            target.refused(ticket, failure, limits, &mut self.callers, now);
+        }
     }
 
     /// If the call reached nobody because this machine has no network: ends it, puts its turn back in line, and returns when
@@ -71,28 +82,37 @@ impl Pacer {
             Unreached::NoRoute => true,
             _ => is_recent && !answered_since(),
         };
-        is_offline.then(|| self.of(target).unreached(ticket, call, now))
+        if !is_offline {
+            return None;
+        }
+        let (target, callers) = self.parts(target);
+        Some(target.unreached(ticket, &callers.lowered(call), callers, now))
     }
 
     /// The call is over, or its outcome stays unknown. `used`: its real size, if the provider reported it.
     pub fn ended(&mut self, target: &str, ticket: Ticket, used: Option<Size>) {
-        self.with(target, |target| target.ended(ticket, used));
+        if let Some(target) = self.targets.get_mut(target) {
+            target.ended(ticket, used, &mut self.callers);
+        }
     }
 
     /// The turn no longer wants to call the target.
     pub fn forget(&mut self, target: &str, turn: &TurnId, now: Millis) {
-        self.with(target, |target| target.forget(turn, now));
+        if let Some(target) = self.targets.get_mut(target) {
+            target.forget(turn, &mut self.callers, now);
+        }
     }
 
     /// Returns at most so many turns whose wait for the target is over, in order. A call is reserved for each for 5 s.
     pub fn let_go(&mut self, target: &str, most: usize, now: Millis) -> Vec<TurnId> {
-        self.targets.get_mut(target).map_or_else(Vec::new, |target| target.let_go(most, now))
+        let callers = &mut self.callers;
+        self.targets.get_mut(target).map_or_else(Vec::new, |target| target.let_go(most, callers, now))
     }
 
     /// Returns when to call [`let_go`](Self::let_go) for the target again if nothing happens before; `None` if nobody waits
     /// for time to pass.
     pub fn next_at(&mut self, target: &str, now: Millis) -> Option<Millis> {
-        self.targets.get_mut(target)?.next_at(now)
+        self.targets.get_mut(target)?.next_at(&self.callers, now)
     }
 
     /// Sets the part of what is left of the target's reported limits that this process may use: `mine` of `all`.
@@ -154,6 +174,55 @@ impl Pacer {
     pub fn restore(&mut self, target: &str, known: &Known, now: Millis) {
         let is_recent = |at: Millis| now.since(at) <= KNOWN_MS;
         self.of(target).restore(known, is_recent, now);
+    }
+
+    /// Replaces what callers may use. What they used stays.
+    pub fn set_callers(&mut self, all: impl IntoIterator<Item = (CallerName, Terms)>) {
+        self.callers.replace(all);
+    }
+
+    /// Returns the limit of its caller that holds a call of this size.
+    pub fn held(&self, caller: Option<&CallerName>, size: Size, now: Millis) -> Option<Held> {
+        self.callers.held(caller, size, now)
+    }
+
+    /// Whether a caller has limits.
+    pub fn is_limited(&self, caller: Option<&CallerName>) -> bool {
+        self.callers.is_limited(caller)
+    }
+
+    /// Returns what this process has to tell others about its callers.
+    pub fn used_by_callers(&self, now: Millis) -> Vec<(CallerName, Use)> {
+        let waiting = |name: &CallerName| {
+            let name = Some(name.clone());
+            self.targets.values().map(|target| target.waiting_of(&name) as u64).sum()
+        };
+        self.callers.names().map(|name| (name.clone(), self.callers.used(name, waiting(name), now))).collect()
+    }
+
+    /// Another process told what a caller used there.
+    pub fn used_elsewhere(&mut self, caller: &CallerName, node: &str, used: Use) {
+        self.callers.used_elsewhere(caller, node, used);
+    }
+
+    /// This process told others what a caller used, and these processes are there, it included.
+    pub fn told(&mut self, caller: &CallerName, own: &str, alive: &[String], used: Use) {
+        self.callers.tell(caller, own, alive, used);
+    }
+
+    /// Returns what callers used, to be kept: of each kind of limit, the number of the period and the amount.
+    pub fn counts_of_callers(&self, now: Millis) -> Vec<(CallerName, [(u64, u64); 4])> {
+        self.callers.counts(now)
+    }
+
+    /// Restores what a caller used. Its terms may be set later.
+    pub fn restore_caller(&mut self, caller: &CallerName, counts: [(u64, u64); 4]) {
+        self.callers.restore(caller, counts);
+    }
+
+    fn parts(&mut self, target: &str) -> (&mut Target, &mut Callers) {
+        let known = self.targets.entry(target.to_owned()).or_insert_with(Target::new);
+        (known, &mut self.callers)
     }
 
     fn of(&mut self, target: &str) -> &mut Target {

@@ -1,32 +1,46 @@
-//! Who waits, in order: interactive turns first, then by age; one of eight is a background turn, so that none starves.
+//! Who waits, in order: interactive turns first; one of eight is a background turn, so that none starves. Within a priority,
+//! callers take turns ([`Class`]), and each caller's go by age.
+
+mod class;
 
 use alloc::collections::{BTreeMap, btree_map::Entry};
 
 use everturn_kernel::Millis;
-use everturn_wire::TurnId;
+use everturn_wire::{CallerName, TurnId};
 
 use crate::{Priority, Size};
+use class::{Class, Merge};
+pub(crate) use class::{USUAL_COST, WHOLE};
 
 /// How many interactive calls in a row go before background calls that wait.
 const IN_A_ROW: u32 = 7;
 
-/// The place of a turn among those of its priority: by age, then by arrival.
+/// The place of a turn among those of its caller and priority: by age, then by arrival.
 type Place = (Millis, u64);
 
 /// A turn that waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiter {
     pub(crate) turn: TurnId,
+    pub(crate) caller: Option<CallerName>,
     pub(crate) priority: Priority,
     pub(crate) size: Size,
+}
+
+/// Where a turn waits.
+#[derive(Clone, Debug)]
+struct Spot {
+    caller: Option<CallerName>,
+    priority: Priority,
+    place: Place,
 }
 
 /// The turns that wait for a target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    interactive: BTreeMap<Place, Waiter>,
-    background: BTreeMap<Place, Waiter>,
-    places: BTreeMap<TurnId, (Priority, Place)>,
+    interactive: Class,
+    background: Class,
+    spots: BTreeMap<TurnId, Spot>,
     arrivals: u64,
     in_a_row: u32,
 }
@@ -34,50 +48,121 @@ pub(crate) struct Queue {
 impl Queue {
     /// Adds a turn, or updates it: it keeps its place.
     pub(crate) fn wait(&mut self, waiter: Waiter, since: Millis) {
-        let priority = waiter.priority;
-        let place = match self.places.entry(waiter.turn.clone()) {
-            Entry::Occupied(known) if known.get().0 == priority => known.get().1,
+        let (priority, caller) = (waiter.priority, waiter.caller.clone());
+        let place = match self.spots.entry(waiter.turn.clone()) {
+            Entry::Occupied(known) if known.get().priority == priority => known.get().place,
             Entry::Occupied(mut known) => {
-                let (was, place) = known.insert((priority, (since, known.get().1.1)));
-                self.of_mut(was).remove(&place);
-                (since, place.1)
+                let place = (since, known.get().place.1);
+                let was = known.insert(Spot { caller, priority, place });
+                self.of_mut(was.priority).remove(&was.caller, &was.place);
+                place
             }
             Entry::Vacant(vacant) => {
                 self.arrivals += 1;
-                vacant.insert((priority, (since, self.arrivals))).1
+                vacant.insert(Spot { caller, priority, place: (since, self.arrivals) }).place
             }
         };
         self.of_mut(priority).insert(place, waiter);
     }
 
     pub(crate) fn remove(&mut self, turn: &TurnId) -> Option<Waiter> {
-        let (priority, place) = self.places.remove(turn)?;
-        self.of_mut(priority).remove(&place)
+        let Spot { caller, priority, place } = self.spots.remove(turn)?;
+        self.of_mut(priority).remove(&caller, &place)
     }
 
-    /// Takes note that a call goes.
-    pub(crate) fn went(&mut self, priority: Priority) {
-        self.in_a_row = match priority {
+    /// Takes note that a call goes. `cost`: how much of what is scarce it uses up. `in_turn`: whether it was first in order.
+    pub(crate) fn went(&mut self, waiter: &Waiter, cost: u64, in_turn: bool) {
+        self.in_a_row = match waiter.priority {
             Priority::Interactive if !self.background.is_empty() => self.in_a_row + 1,
             _ => 0,
         };
+        self.of_mut(waiter.priority).went(&waiter.caller, cost, in_turn);
     }
 
     /// Returns the turns in the order in which they go.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Waiter> {
-        let is_due = self.in_a_row >= IN_A_ROW;
-        let due = self.background.values().take(usize::from(is_due));
-        due.chain(self.interactive.values()).chain(self.background.values().skip(usize::from(is_due)))
+    pub(crate) fn in_order(&self) -> InOrder<'_> {
+        InOrder {
+            is_due: self.in_a_row >= IN_A_ROW,
+            last: Last::Interactive,
+            interactive: self.interactive.in_order(),
+            background: self.background.in_order(),
+        }
+    }
+
+    /// Whether this caller waits.
+    pub(crate) fn has(&self, caller: &Option<CallerName>) -> bool {
+        self.interactive.has(caller) || self.background.has(caller)
+    }
+
+    /// Returns the first turn of each caller that waits.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = &Waiter> {
+        self.interactive.heads().chain(self.background.heads())
+    }
+
+    /// Returns how many turns of a caller wait.
+    pub(crate) fn waiting_of(&self, caller: &Option<CallerName>) -> usize {
+        self.interactive.waiting_of(caller) + self.background.waiting_of(caller)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.places.len()
+        self.spots.len()
     }
 
-    fn of_mut(&mut self, priority: Priority) -> &mut BTreeMap<Place, Waiter> {
+    /// Returns about how many go before this turn, if it came last among its caller's.
+    pub(crate) fn before(&self, waiter: &Waiter) -> usize {
+        let (own, other) = match waiter.priority {
+            Priority::Interactive => (&self.interactive, &self.background),
+            Priority::Background => (&self.background, &self.interactive),
+        };
+        own.before(&waiter.caller) + other.len()
+    }
+
+    fn of_mut(&mut self, priority: Priority) -> &mut Class {
         match priority {
             Priority::Interactive => &mut self.interactive,
             Priority::Background => &mut self.background,
         }
+    }
+}
+
+/// The turns in the order in which they go.
+pub(crate) struct InOrder<'a> {
+    /// Whether it is a background turn's turn.
+    is_due: bool,
+    last: Last,
+    interactive: Merge<'a>,
+    background: Merge<'a>,
+}
+
+/// What was returned last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Due,
+    Interactive,
+    Background,
+}
+
+impl<'a> InOrder<'a> {
+    pub(crate) fn next(&mut self) -> Option<&'a Waiter> {
+        if core::mem::take(&mut self.is_due)
+            && let Some(due) = self.background.next()
+        {
+            self.last = Last::Due;
+            return Some(due);
+        }
+        self.last = Last::Interactive;
+        self.interactive.next().or_else(|| {
+            self.last = Last::Background;
+            self.background.next()
+        })
+    }
+
+    /// Leaves out the caller whose turn was returned last, because it may not go.
+    pub(crate) fn skip_caller(&mut self) {
+        match self.last {
+            Last::Interactive => self.interactive.skip_caller(),
+            Last::Due | Last::Background => self.background.skip_caller(),
+        }
+        self.is_due = self.last == Last::Due;
     }
 }

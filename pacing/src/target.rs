@@ -10,10 +10,11 @@ use alloc::{
 };
 
 use everturn_kernel::Millis;
-use everturn_wire::TurnId;
+use everturn_wire::{CallerName, TurnId};
 
 use crate::{
-    Admission, Because, Call, Priority, Size, Ticket, Wait,
+    Admission, Because, Call, Size, Ticket, Wait,
+    caller::{Callers, Kind},
     closed::State,
     queue::{Queue, Waiter},
 };
@@ -32,6 +33,7 @@ const CONSIDERED: usize = 32;
 #[derive(Clone, Debug)]
 struct Running {
     turn: TurnId,
+    caller: Option<CallerName>,
     size: Size,
     at: Millis,
     /// How many others ran when it was made.
@@ -83,50 +85,58 @@ impl Target {
         self.room.windows.iter_mut().for_each(|window| window.share(self.share, now));
     }
 
-    pub(crate) fn admit(&mut self, call: &Call<'_>, now: Millis) -> Admission {
-        self.roll(now);
+    pub(crate) fn admit(&mut self, call: &Call<'_>, callers: &mut Callers, now: Millis) -> Admission {
+        self.roll(callers, now);
         if let Some(ticket) = self.granted.remove(call.turn) {
             return Admission::Go(self.redeem(ticket));
         }
         let waiter = self.line_up(call);
-        if self.pick(now).as_ref() == Some(call.turn) {
-            return Admission::Go(self.take(waiter, false, now));
+        if self.pick(callers, now).as_ref() == Some(call.turn) {
+            return Admission::Go(self.take(waiter, Taken::Now, callers, now));
         }
-        let others = u32::try_from(self.queue.len() - 1).unwrap_or(u32::MAX);
-        Admission::Wait(match self.room.check(&waiter, others, others > 0, now) {
-            Err(wait) => wait,
-            Ok(()) => Wait { until: now.plus(UNKNOWN_MS), because: Because::Line },
-        })
+        let others = u32::try_from(self.queue.before(&waiter)).unwrap_or(u32::MAX);
+        let has_others = self.queue.len() > 1;
+        let held = callers.held(waiter.caller.as_ref(), waiter.size, now).map(Wait::from);
+        let kept = self.room.kept_until(&waiter, &self.queue, now);
+        let kept = kept.map(|until| Wait { until, because: Because::Line });
+        let wait = self.room.check(&waiter, others, has_others, now).err();
+        let line = || Wait { until: now.plus(UNKNOWN_MS), because: Because::Line };
+        let longest = [kept.or(wait), held].into_iter().flatten().max_by_key(|wait| wait.until);
+        Admission::Wait(longest.unwrap_or_else(line))
     }
 
-    /// Lets a call go whatever is known.
-    pub(crate) fn insist(&mut self, call: &Call<'_>, now: Millis) -> Ticket {
-        self.roll(now);
+    /// Lets a call go whatever is known of the target. Only the limits of its caller hold it.
+    pub(crate) fn insist(
+        &mut self,
+        call: &Call<'_>,
+        callers: &mut Callers,
+        now: Millis,
+    ) -> Result<Ticket, Wait> {
+        self.roll(callers, now);
         match self.granted.remove(call.turn) {
-            Some(ticket) => self.redeem(ticket),
-            None => {
-                let Call { turn, priority, size, .. } = *call;
-                self.take(Waiter { turn: turn.clone(), priority, size }, false, now)
-            }
+            Some(ticket) => Ok(self.redeem(ticket)),
+            None => match callers.held(call.caller, call.size, now) {
+                Some(held) => Err(held.into()),
+                None => Ok(self.take(waiter(call), Taken::OutOfTurn, callers, now)),
+            },
         }
     }
 
     fn line_up(&mut self, call: &Call<'_>) -> Waiter {
-        let Call { turn, since, priority, size } = *call;
-        let waiter = Waiter { turn: turn.clone(), priority, size };
-        self.queue.wait(waiter.clone(), since);
+        let waiter = waiter(call);
+        self.queue.wait(waiter.clone(), call.since);
         waiter
     }
 
     /// Names at most so many turns whose wait is over.
-    pub(crate) fn let_go(&mut self, most: usize, now: Millis) -> Vec<TurnId> {
-        self.roll(now);
+    pub(crate) fn let_go(&mut self, most: usize, callers: &mut Callers, now: Millis) -> Vec<TurnId> {
+        self.roll(callers, now);
         let mut released = Vec::new();
         while released.len() < most
-            && let Some(turn) = self.pick(now)
+            && let Some(turn) = self.pick(callers, now)
             && let Some(waiter) = self.queue.remove(&turn)
         {
-            let ticket = self.take(waiter, true, now);
+            let ticket = self.take(waiter, Taken::Reserved, callers, now);
             self.granted.insert(turn.clone(), ticket);
             self.grants.push_back(Grant { turn: turn.clone(), ticket, lapses_at: now.plus(GRACE_MS) });
             released.push(turn);
@@ -135,8 +145,10 @@ impl Target {
     }
 
     /// The call is over. `used`: its real size, if reported.
-    pub(crate) fn ended(&mut self, ticket: Ticket, used: Option<Size>) {
-        self.room.remove(ticket);
+    pub(crate) fn ended(&mut self, ticket: Ticket, used: Option<Size>, callers: &mut Callers) {
+        if let Some(Running { caller, size, at, .. }) = self.room.remove(ticket) {
+            callers.ended(caller.as_ref(), size, used, at);
+        }
         self.room.closed.left(ticket);
         if let Some(used) = used {
             self.room.windows.iter_mut().for_each(|window| window.correct(ticket, used.of(window.what)));
@@ -144,11 +156,18 @@ impl Target {
     }
 
     /// The turn no longer wants to call.
-    pub(crate) fn forget(&mut self, turn: &TurnId, now: Millis) {
+    pub(crate) fn forget(&mut self, turn: &TurnId, callers: &mut Callers, now: Millis) {
         self.room.closed.forget(turn, now);
         self.queue.remove(turn);
         if let Some(ticket) = self.granted.remove(turn) {
-            self.room.give_back(ticket);
+            self.give_back(ticket, callers);
+        }
+    }
+
+    /// Takes back what was kept for a call that is not made.
+    fn give_back(&mut self, ticket: Ticket, callers: &mut Callers) {
+        if let Some(call) = self.room.give_back(ticket) {
+            callers.give_back(call.caller.as_ref(), call.size, call.at);
         }
     }
 
@@ -164,38 +183,55 @@ impl Target {
         self.queue.len()
     }
 
+    /// Returns how many calls of a caller wait.
+    pub(crate) fn waiting_of(&self, caller: &Option<CallerName>) -> usize {
+        self.queue.waiting_of(caller)
+    }
+
     /// Returns how many calls it has to make.
     pub(crate) fn demand(&self) -> u64 {
         (self.queue.len() + self.room.running.len()) as u64
     }
 
     /// Returns when somebody may be let go next, if time alone decides.
-    pub(crate) fn next_at(&mut self, now: Millis) -> Option<Millis> {
+    pub(crate) fn next_at(&mut self, callers: &Callers, now: Millis) -> Option<Millis> {
         let lapses_at = self.grants.front().map(|grant| grant.lapses_at);
-        let next = lapses_at.into_iter().chain(self.opens_at(now)).min();
+        let next = lapses_at.into_iter().chain(self.opens_at(callers, now)).min();
         next.map(|at| at.max(now.plus(1)))
     }
 
     /// Takes note of the time: of windows that began anew, and of turns that did not come.
-    fn roll(&mut self, now: Millis) {
+    fn roll(&mut self, callers: &mut Callers, now: Millis) {
         self.room.windows.iter_mut().for_each(|window| window.roll(now));
+        self.room.reserve.roll(now);
         while let Some(grant) = self.grants.front() {
             let is_used = self.granted.get(&grant.turn) != Some(&grant.ticket);
             if !is_used && now < grant.lapses_at {
                 return;
             }
             if !is_used {
-                self.granted.remove(&grant.turn);
-                self.room.give_back(grant.ticket);
+                let (turn, ticket) = (grant.turn.clone(), grant.ticket);
+                self.granted.remove(&turn);
+                self.give_back(ticket, callers);
             }
             self.grants.pop_front();
         }
     }
 
     /// Returns the turn that goes next, if there is room for it.
-    fn pick(&mut self, now: Millis) -> Option<TurnId> {
+    fn pick(&mut self, callers: &Callers, now: Millis) -> Option<TurnId> {
         let has_others = self.queue.len() > 1;
-        for waiter in self.queue.in_order().take(CONSIDERED) {
+        let (mut order, mut considered) = (self.queue.in_order(), 0);
+        while considered < CONSIDERED
+            && let Some(waiter) = order.next()
+        {
+            if callers.held(waiter.caller.as_ref(), waiter.size, now).is_some()
+                || self.room.kept_until(waiter, &self.queue, now).is_some()
+            {
+                order.skip_caller();
+                continue;
+            }
+            considered += 1;
             match self.room.check(waiter, 0, has_others, now) {
                 Ok(()) => return Some(waiter.turn.clone()),
                 Err(Wait { because: Because::Requests | Because::Tokens, .. })
@@ -206,17 +242,34 @@ impl Target {
         None
     }
 
-    fn opens_at(&mut self, now: Millis) -> Option<Millis> {
-        let mut next: Option<Millis> = None;
+    /// Returns when that may change.
+    fn opens_at(&mut self, callers: &Callers, now: Millis) -> Option<Millis> {
+        let held = |waiter: &Waiter| callers.held(waiter.caller.as_ref(), waiter.size, now);
+        // Who is held only until a call of its caller ends, does not wait for time to pass.
+        let held_until = |waiter: &Waiter| held(waiter).filter(|held| held.kind != Kind::Parallel);
+        let mut next = self.queue.heads().filter_map(held_until).map(|held| held.until).min();
         let has_others = self.queue.len() > 1;
-        for waiter in self.queue.in_order().take(CONSIDERED) {
-            let (at, may_overtake) = match self.room.check(waiter, 0, has_others, now) {
-                Ok(()) => (now, false),
-                Err(Wait { because: Because::Concurrency | Because::Probe, .. }) => break,
-                Err(Wait { because: Because::Requests | Because::Tokens, until }) => {
-                    (until, self.room.may_overtake())
+        let (mut order, mut considered) = (self.queue.in_order(), 0);
+        while considered < CONSIDERED
+            && let Some(waiter) = order.next()
+        {
+            if held(waiter).is_some() {
+                order.skip_caller();
+                continue;
+            }
+            let (at, may_overtake) = if let Some(until) = self.room.kept_until(waiter, &self.queue, now) {
+                order.skip_caller();
+                (until, true)
+            } else {
+                considered += 1;
+                match self.room.check(waiter, 0, has_others, now) {
+                    Ok(()) => (now, false),
+                    Err(Wait { because: Because::Concurrency | Because::Probe, .. }) => break,
+                    Err(Wait { because: Because::Requests | Because::Tokens, until }) => {
+                        (until, self.room.may_overtake())
+                    }
+                    Err(wait) => (wait.until, false),
                 }
-                Err(wait) => (wait.until, false),
             };
             next = Some(next.map_or(at, |known| known.min(at)));
             if !may_overtake {
@@ -233,28 +286,44 @@ impl Target {
         self.last
     }
 
-    /// Lets the call go. `is_reserved`: its turn makes it later.
-    fn take(&mut self, waiter: Waiter, is_reserved: bool, now: Millis) -> Ticket {
+    /// Lets the call go.
+    fn take(&mut self, waiter: Waiter, taken: Taken, callers: &mut Callers, now: Millis) -> Ticket {
         self.last = Ticket(self.last.0 + 1);
-        let ticket = self.last;
-        let Waiter { turn, priority, size } = waiter;
-        self.queue.remove(&turn);
-        self.queue.went(priority);
+        let (ticket, is_reserved) = (self.last, taken == Taken::Reserved);
+        self.queue.remove(&waiter.turn);
+        self.queue.went(&waiter, self.room.cost(waiter.size), taken != Taken::OutOfTurn);
         let room = &mut self.room;
-        if room.closed.state(&turn, now) == State::MayProbe {
+        if room.closed.state(&waiter.turn, now) == State::MayProbe {
             room.closed.probes(ticket);
         }
         for window in &mut room.windows {
-            let amount = size.of(window.what);
+            let amount = waiter.size.of(window.what);
             if is_reserved { window.reserve(amount) } else { window.take(ticket, amount) }
         }
         room.learnt.add(now);
         room.ramp.take(now);
-        if priority == Priority::Interactive {
-            room.reserve.add(now);
-        }
-        let beside = room.count();
-        room.running.insert(ticket, Running { turn, size, at: now, beside, is_accepted: false, is_reserved });
+        room.reserve.add(&waiter, now);
+        callers.take(waiter.caller.as_ref(), waiter.size, now);
+        let (beside, is_accepted) = (room.count(), false);
+        let Waiter { turn, caller, size, .. } = waiter;
+        room.running
+            .insert(ticket, Running { turn, caller, size, at: now, beside, is_accepted, is_reserved });
         ticket
     }
+}
+
+/// How a call is let go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// Its turn makes it now.
+    Now,
+    /// Its turn makes it later.
+    Reserved,
+    /// Its turn makes it now, whoever came first.
+    OutOfTurn,
+}
+
+fn waiter(call: &Call<'_>) -> Waiter {
+    let Call { turn, caller, priority, size, .. } = *call;
+    Waiter { turn: turn.clone(), caller: caller.cloned(), priority, size }
 }

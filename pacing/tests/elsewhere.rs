@@ -15,7 +15,7 @@ fn ask(pacer: &mut Pacer, turn: &str, now: u64) -> Admission {
 /// Turns are as old as their names.
 fn call(turn: &TurnId) -> Call<'_> {
     let since = Millis(turn.as_str().bytes().next().unwrap_or(0).into());
-    Call { turn, since, priority: Priority::Interactive, size: Size::default() }
+    Call { turn, caller: None, since, priority: Priority::Interactive, size: Size::default() }
 }
 
 #[track_caller]

@@ -68,7 +68,7 @@ impl World {
                 }
                 let priority = if *is_background { Priority::Background } else { Priority::Interactive };
                 let size = Size { input: u64::from(*tokens), output: 10 };
-                let call = Call { turn: &turn, since: now, priority, size };
+                let call = Call { turn: &turn, caller: None, since: now, priority, size };
                 match self.pacer.admit(TARGET, &call, now) {
                     Admission::Go(ticket) => {
                         let granted = self.released.remove(&turn).is_some();
@@ -151,6 +151,7 @@ proptest! {
             for (turn, _) in std::mem::take(&mut world.released) {
                 let call = Call {
                     turn: &turn,
+                    caller: None,
                     since: Millis(world.now),
                     priority: Priority::Interactive,
                     size: Size::default(),
@@ -192,7 +193,7 @@ proptest! {
             }
             let turn = TurnId::from(n.to_string());
             let (priority, size) = (Priority::Interactive, Size::default());
-            let call = Call { turn: &turn, since: Millis(now), priority, size };
+            let call = Call { turn: &turn, caller: None, since: Millis(now), priority, size };
             // Before the first report nothing is known.
             if (!first || running.is_empty())
                 && let Admission::Go(ticket) = pacer.admit(TARGET, &call, Millis(now))

@@ -26,7 +26,7 @@ impl Desk {
 
     fn ask_as(&mut self, turn: &str, priority: Priority, size: Size) -> Admission {
         let turn = TurnId::from(turn);
-        let call = Call { turn: &turn, since: Millis(self.now), priority, size };
+        let call = Call { turn: &turn, caller: None, since: Millis(self.now), priority, size };
         self.pacer.admit(TARGET, &call, Millis(self.now))
     }
 

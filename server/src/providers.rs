@@ -17,8 +17,9 @@ use anyhow::{Result, bail};
 use everturn_kernel::Provider as ModelApi;
 use everturn_orchestrator::{Catalog, Orchestrator};
 use everturn_provider::{Demo, Redactor};
+use everturn_wire::Priority;
 
-use crate::config::{Added, AddedFile, Config, Provider, Schedule, Wanted};
+use crate::config::{Added, AddedFile, Config, Provider, Route, Wanted};
 pub(crate) use api::router;
 pub(crate) use made::{Made, Source};
 pub(crate) use trial::{Problem, Tried, attempt};
@@ -35,7 +36,7 @@ struct Shared {
     /// Where they are kept; `None` = in memory.
     file: Option<AddedFile>,
     /// Names, targets and schedules of the routes.
-    routes: Vec<(String, Vec<String>, Option<Schedule>)>,
+    routes: Vec<Route>,
     default_model: Option<String>,
     /// Names in the configuration, also of disabled providers.
     taken: BTreeSet<String>,
@@ -60,15 +61,11 @@ impl Providers {
         };
         let configured = make(std::mem::take(&mut config.providers), Source::Configuration)?;
         let added = make(std::mem::take(&mut config.added), Source::Added)?;
-        let routes = config
-            .routes
-            .iter()
-            .map(|route| (route.name.clone(), route.targets.clone(), route.is_own.then_some(route.schedule)));
         let providers = Self(Arc::new(Shared {
             configured,
             added: Mutex::new(added),
             file: config.added_file.clone(),
-            routes: routes.collect(),
+            routes: config.routes.clone(),
             default_model: config.default_model.clone(),
             taken: config.names.clone(),
             is_demo: Arc::default(),
@@ -95,8 +92,11 @@ impl Providers {
         if all.is_empty() {
             catalog.model("demo", Demo::MODEL, Arc::new(Demo));
         }
-        for (name, targets, schedule) in &self.0.routes {
-            catalog.route(name, targets.clone(), schedule.map(|schedule| schedule.made()));
+        for Route { name, targets, schedule, is_own, priority, .. } in &self.0.routes {
+            catalog.route(name, targets.clone(), is_own.then(|| schedule.made()));
+            if *priority == Priority::Background {
+                catalog.background(name);
+            }
         }
         if let Some(model) = &self.0.default_model {
             catalog.default_model(model);
@@ -112,7 +112,8 @@ impl Providers {
     /// Returns the API of a model, and the provider's name of it. Of a route, those of its first model.
     pub(crate) fn api_of(&self, id: &str) -> Option<(Arc<dyn ModelApi>, String)> {
         let route = id.strip_prefix("route/");
-        let first = route.and_then(|name| self.0.routes.iter().find(|(known, ..)| known == name)?.1.first());
+        let first =
+            route.and_then(|name| self.0.routes.iter().find(|known| known.name == name)?.targets.first());
         let (provider, model) = first.map_or(id, String::as_str).split_once('/')?;
         let made = self.all().into_iter().find(|made| made.provider.name == provider)?;
         Some((made.api().clone(), model.to_owned()))

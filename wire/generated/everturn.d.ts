@@ -231,6 +231,8 @@ export type Because =
   | "ramp"
   /** Others came first. */
   | "line"
+  /** The turn's caller used up a limit that this server sets it. */
+  | "caller-limit"
   /** There is no network, or the provider is not there. */
   | "offline"
   /** A value from a newer server. */

@@ -110,6 +110,11 @@ impl ConversationId {
         self.0.rsplit_once(OF).map(|(_, caller)| caller)
     }
 
+    /// Returns the name of this caller.
+    pub fn caller_name(&self) -> Option<CallerName> {
+        self.caller().and_then(|name| CallerName::parse(name).ok())
+    }
+
     /// Returns the id as its caller knows it.
     pub fn local(&self) -> Self {
         self.0.rsplit_once(OF).map_or_else(|| self.clone(), |(local, _)| Self::from(local))

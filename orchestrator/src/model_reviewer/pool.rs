@@ -41,7 +41,7 @@ impl Pool {
     pub(super) fn take(&self, of: &ConversationId) -> Kept {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = idle.iter().rposition(|known| known.of == *of).and_then(|at| idle.remove(at));
-        known.map_or_else(Kept::new, |known| known.kept)
+        known.map_or_else(|| Kept::new(of), |known| known.kept)
     }
 
     /// Returns the conversation to the pool. Returns the conversation to drop, if any: this one after too many reviews,
@@ -58,9 +58,11 @@ impl Pool {
 }
 
 impl Kept {
-    /// A conversation that has not begun.
-    pub(super) fn new() -> Self {
-        Self { id: new_id::conversation(), reviews: 0, is_open: false }
+    /// A conversation that has not begun, for reviewing calls in `of`: its calls count as those of the same caller.
+    pub(super) fn new(of: &ConversationId) -> Self {
+        let id = new_id::conversation();
+        let id = of.caller_name().map_or_else(|| id.clone(), |caller| id.of(&caller));
+        Self { id, reviews: 0, is_open: false }
     }
 }
 

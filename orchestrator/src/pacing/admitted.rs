@@ -8,7 +8,7 @@ use std::{
 
 use everturn_kernel::{Limits, Millis, StreamEvent, Target};
 use everturn_pacing::{Call, Priority, Size, Ticket};
-use everturn_wire::{ConversationId, Failure, TurnId};
+use everturn_wire::{CallerName, ConversationId, Failure, TurnId};
 use futures_core::Stream;
 use futures_util::StreamExt as _;
 
@@ -19,6 +19,8 @@ use crate::{clock::Clock, health::SharedHealth, telemetry};
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub(crate) turn: TurnId,
+    /// Whose turn it is; `None` = the administrator's.
+    pub(crate) caller: Option<CallerName>,
     /// Who is woken when the call may be made; `None` = it does not wait.
     pub(crate) conversation: Option<ConversationId>,
     /// Since when it has wanted to make the call.
@@ -30,8 +32,8 @@ pub(crate) struct Asker {
 
 impl Asker {
     pub(super) fn call(&self) -> Call<'_> {
-        let Self { turn, since, priority, size, .. } = self;
-        Call { turn, since: *since, priority: *priority, size: *size }
+        let Self { turn, caller, since, priority, size, .. } = self;
+        Call { turn, caller: caller.as_ref(), since: *since, priority: *priority, size: *size }
     }
 }
 

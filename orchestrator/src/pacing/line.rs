@@ -70,6 +70,10 @@ impl Line {
         Some(taken)
     }
 
+    pub(super) fn has_any(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+
     pub(super) fn waits_for(&self, target: &str) -> bool {
         self.targets.contains_key(target)
     }

@@ -28,8 +28,12 @@ pub(crate) struct Pace {
     pub(crate) model: String,
     /// One that has no conversation does not wait: it fails, and its owner waits.
     pub(crate) asker: Asker,
-    /// Whether the call is made whatever is known.
+    /// Whether the call is made whatever is known of the target.
     pub(crate) insists: bool,
+    /// Whether it waits if a limit of its caller holds it; otherwise it fails.
+    pub(crate) waits_for_caller: bool,
+    /// Whether it then waits however long that takes.
+    pub(crate) parks_for_caller: bool,
     /// How long the turn can afford to wait, in milliseconds.
     pub(crate) affordable_ms: u64,
     /// Records how the target does, if nothing else does.
@@ -43,8 +47,11 @@ impl Pace {
     pub(crate) fn enter(self) -> Paced {
         let now = self.clock.now();
         if self.insists {
-            let admitted = self.pacing.insist(&self.model, &self.asker, now);
-            return Paced::Now(self.pass(admitted));
+            match self.pacing.insist(&self.model, &self.asker, now) {
+                Ok(admitted) => return Paced::Now(self.pass(admitted)),
+                Err(wait) if !self.waits_for_caller => return self.refused(wait),
+                Err(_) => {}
+            }
         }
         match self.pacing.enter(&self.model, &self.asker, now) {
             Entry::Go(admitted) => Paced::Now(self.pass(admitted)),
@@ -76,20 +83,30 @@ impl Pace {
 
     fn held(self, wait: Wait) -> Paced {
         let now = self.clock.now();
-        let hold = self.pacing.hold(&self.model, wait, now);
         if self.asker.conversation.is_none() {
-            telemetry::call_held(&self.model);
-            self.pacing.forget(&self.model, &self.asker.turn, now);
-            let refused = Failure { hint_ms: Some(hold.wait_ms), ..hold.failure };
-            return Paced::Held(StreamEvent::Failed(refused));
+            return self.refused(wait);
         }
-        // A turn that cannot afford the wait calls the provider and gets its error.
+        let mut hold = self.pacing.hold(&self.model, &self.asker, wait, now);
+        hold.in_budget &= wait.because != Because::CallerLimit || !self.parks_for_caller;
+        // A turn that cannot afford the wait calls the provider and gets its error, unless its caller may not.
         if hold.in_budget && hold.wait_ms > self.affordable_ms {
-            let admitted = self.pacing.insist(&self.model, &self.asker, now);
-            return Paced::Now(self.pass(admitted));
+            return match self.pacing.insist(&self.model, &self.asker, now) {
+                Ok(admitted) => Paced::Now(self.pass(admitted)),
+                Err(wait) => self.refused(wait),
+            };
         }
         telemetry::call_held(&self.model);
         Paced::Held(StreamEvent::Held(hold))
+    }
+
+    /// The call fails instead of waiting.
+    fn refused(self, wait: Wait) -> Paced {
+        let now = self.clock.now();
+        let hold = self.pacing.hold(&self.model, &self.asker, wait, now);
+        telemetry::call_held(&self.model);
+        self.pacing.forget(&self.model, &self.asker.turn, now);
+        let refused = Failure { hint_ms: Some(hold.wait_ms), ..hold.failure };
+        Paced::Held(StreamEvent::Failed(refused))
     }
 
     fn pass(self, admitted: Admitted) -> Pass {

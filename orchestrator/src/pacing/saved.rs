@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use everturn_kernel::Millis;
 use everturn_pacing::{Known, Told, What};
-use everturn_wire::{Failure, TurnId};
+use everturn_wire::{CallerName, Failure, TurnId};
 use serde::{Deserialize, Serialize};
 
 use super::Inner;
@@ -18,6 +18,9 @@ struct Saved {
     /// When it was saved. All other times in it are earlier, or derived from earlier ones.
     at: Millis,
     targets: BTreeMap<String, SavedTarget>,
+    /// What callers used: of each kind of limit, the number of the period and the amount.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    callers: BTreeMap<String, [(u64, u64); 4]>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -81,12 +84,14 @@ pub(super) fn json(inner: &Inner, now: Millis) -> serde_json::Result<String> {
         let limits = known.limits.into_iter().map(Limit::from).collect();
         Some((name.clone(), SavedTarget { answered_at, closed, limits }))
     });
-    serde_json::to_string(&Saved { at: now, targets: targets.collect() })
+    let callers = inner.pacer.counts_of_callers(now).into_iter();
+    let callers = callers.map(|(name, counts)| (name.to_string(), counts)).collect();
+    serde_json::to_string(&Saved { at: now, targets: targets.collect(), callers })
 }
 
 /// Adds everything that is not out of date. If the clock was set back since the save, all times are moved back with it.
 pub(super) fn restore(json: &str, inner: &mut Inner, now: Millis) {
-    let Saved { at, targets } = match serde_json::from_str(json) {
+    let Saved { at, targets, callers } = match serde_json::from_str(json) {
         Ok(saved) => saved,
         // From another version, or damaged. The next turn will find out again.
         Err(error) => {
@@ -94,6 +99,11 @@ pub(super) fn restore(json: &str, inner: &mut Inner, now: Millis) {
             return;
         }
     };
+    for (name, counts) in callers {
+        if let Ok(name) = CallerName::parse(&name) {
+            inner.pacer.restore_caller(&name, counts);
+        }
+    }
     let back = at.since(now);
     let moved = |at: Millis| Millis(at.0.saturating_sub(back));
     for (name, SavedTarget { answered_at, closed, limits }) in targets {

@@ -43,16 +43,20 @@ fn node() -> Node {
     Node { pacing, bus }
 }
 
+fn asker(turn: &str) -> Asker {
+    Asker {
+        turn: turn.into(),
+        caller: None,
+        conversation: Some(turn.into()),
+        since: NOW,
+        priority: Priority::Interactive,
+        size: Size::default(),
+    }
+}
+
 impl Node {
     fn asks(&self, turn: &str, now: Millis) -> Entry {
-        let asker = Asker {
-            turn: turn.into(),
-            conversation: Some(turn.into()),
-            since: now,
-            priority: Priority::Interactive,
-            size: Size::default(),
-        };
-        self.pacing.enter("m", &asker, now)
+        self.pacing.enter("m", &Asker { since: now, ..asker(turn) }, now)
     }
 
     #[track_caller]
@@ -89,14 +93,14 @@ fn a_turn_that_waits_is_told_of_the_refusal_or_why() {
     let node = node();
     node.goes("first", NOW).refused(&limited(Some(10_000)), &Limits::default(), NOW);
     let Entry::Wait(wait) = node.asks("a", NOW) else { panic!("it goes") };
-    let hold = node.pacing.hold("m", wait, NOW);
+    let hold = node.pacing.hold("m", &asker("a"), wait, NOW);
     assert_eq!((hold.wait_ms, hold.because, hold.shared), (10_000, Because::Hint, true));
     assert_eq!(hold.failure.message, "HTTP 429: slow down");
     let other = node.goes("a", NOW.plus(20_000));
     other.heard(&requests(1, 0), NOW.plus(20_000));
     drop(other);
     let Entry::Wait(wait) = node.asks("c", NOW.plus(20_000)) else { panic!("it goes") };
-    let hold = node.pacing.hold("m", wait, NOW.plus(20_000));
+    let hold = node.pacing.hold("m", &asker("a"), wait, NOW.plus(20_000));
     assert_eq!(hold.failure.message, "the provider's limit on requests is used up");
 }
 
@@ -109,7 +113,7 @@ fn what_is_saved_is_read_by_the_next_process_and_older_documents_do_no_harm() {
     let later = super::tests::node();
     saved::restore(&json, &mut later.pacing.lock(), NOW.plus(4_000));
     let Entry::Wait(wait) = later.asks("a", NOW.plus(4_000)) else { panic!("it goes") };
-    let hold = later.pacing.hold("m", wait, NOW.plus(4_000));
+    let hold = later.pacing.hold("m", &asker("a"), wait, NOW.plus(4_000));
     assert_eq!((hold.wait_ms, hold.failure.message.as_str()), (6_000, "HTTP 429: slow down"));
     // The clock was set back meanwhile.
     let early = super::tests::node();

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Budget, Millis, Schedule, Settings, Target};
-use everturn_wire::{OnQuota, RetrySettings};
+use everturn_wire::{OnQuota, Priority, RetrySettings};
 
 use super::{RelayCall, RelayError, at_once::AtOnce, key};
 use crate::{
@@ -39,6 +39,8 @@ pub(super) struct Chosen {
     pub(super) whole: bool,
     /// Whether it does not wait for limits that last long.
     pub(super) fails_on_quota: bool,
+    /// That of its route.
+    pub(super) priority: Priority,
     /// The model as the caller named it, for people.
     pub(super) model: String,
 }
@@ -117,7 +119,8 @@ pub(super) fn choose(
     let whole = call.request.whole || provider.whole;
     let model = asked.unwrap_or_default().chars().take(SHOWN).collect();
     let fails_on_quota = quota == Some(OnQuota::Fail);
-    Ok(Chosen { legs, schedule, settings, whole, fails_on_quota, model })
+    let priority = choice.as_ref().map_or_else(Priority::default, Choice::priority);
+    Ok(Chosen { legs, schedule, settings, whole, fails_on_quota, priority, model })
 }
 
 type Found<'a> = (&'a RelayProvider, Option<Choice>, Vec<Leg>);

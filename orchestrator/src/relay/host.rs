@@ -127,15 +127,18 @@ impl CallHost {
             output: ports.pacing.usual_output(&target),
         };
         let (id, since) = (self.call.id.clone(), turn.wants_since(now));
-        let priority = self.asked.priority;
+        let priority = self.asked.priority.max(self.chosen.priority);
+        let caller = self.asked.caller.clone();
         // A call that does not wait for a quota gets the provider's own refusal.
         let longest = if self.chosen.fails_on_quota { LONG_MS - 1 } else { u64::MAX };
         Pace {
             pacing: ports.pacing.clone(),
             clock: ports.clock.clone(),
             model: target,
-            asker: Asker { turn: turn.id().clone(), conversation: Some(id), since, priority, size },
+            asker: Asker { turn: turn.id().clone(), caller, conversation: Some(id), since, priority, size },
             insists: turn.is_asked_by_person() || !self.shares_limits(),
+            waits_for_caller: self.ports.retry.switch(None, &Arc::default()).is_on(),
+            parks_for_caller: self.asked.budget.is_none() && !self.chosen.fails_on_quota,
             affordable_ms: turn.affordable_ms(now).min(longest),
             health: turn.target().is_none().then(|| (ports.health.clone(), leg.target.clone())),
             waits_for_network: self.shares_limits() && self.chosen.legs.len() < 2,

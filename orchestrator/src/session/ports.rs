@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Schedule, Settings, Target};
-use everturn_wire::ConversationId;
+use everturn_wire::{ConversationId, Priority};
 
 use crate::{
     catalog::Offered,
@@ -78,7 +78,8 @@ impl Ports {
     pub(crate) fn route_of(&self, id: &str, targets: &[Target]) -> Route {
         let schedule = on_route(self.schedule.clone());
         let (targets, configured) = (targets.to_vec(), self.configured.clone());
-        Route { id: id.to_owned(), targets, configured, schedule, is_own: false }
+        let priority = Priority::default();
+        Route { id: id.to_owned(), targets, configured, schedule, is_own: false, priority }
     }
 
     /// Extends a model or route with the fallback chain set for it: the result is a route over its own targets, then
@@ -99,7 +100,7 @@ impl Ports {
                 let schedule = on_route(self.schedule.clone());
                 let saved = Configured { schedule: schedule.saved(), ..(*self.configured).clone() };
                 let (id, configured) = (choice.id().to_owned(), Arc::new(saved));
-                Route { id, targets, schedule, is_own: false, configured }
+                Route { id, targets, schedule, is_own: false, priority: Priority::default(), configured }
             }
         }))
     }

@@ -6,7 +6,7 @@ use everturn_kernel::Millis;
 use everturn_wire::{Category, Failure};
 
 use super::{Running, Target};
-use crate::{Call, Limits, Ticket, ceiling::Verdict, window::Window};
+use crate::{Call, Limits, Size, Ticket, caller::Callers, ceiling::Verdict, window::Window};
 
 impl Target {
     /// The provider accepted the call. `limits`: what its response reports.
@@ -27,9 +27,23 @@ impl Target {
     }
 
     /// The provider refused the call, or it failed.
-    pub(crate) fn refused(&mut self, ticket: Ticket, failure: &Failure, limits: &Limits, now: Millis) {
+    pub(crate) fn refused(
+        &mut self,
+        ticket: Ticket,
+        failure: &Failure,
+        limits: &Limits,
+        callers: &mut Callers,
+        now: Millis,
+    ) {
         let Some(running) = self.room.remove(ticket) else { return };
         self.room.uncount(ticket, &running);
+        match failure.category {
+            Category::RateLimited | Category::Overloaded => {
+                callers.give_back(running.caller.as_ref(), running.size, running.at);
+            }
+            // It was a request, but nothing was answered.
+            _ => callers.ended(running.caller.as_ref(), running.size, Some(Size::default()), running.at),
+        }
         self.hear(ticket, limits, now);
         let is_probe = self.room.closed.is_probe(ticket);
         match failure.category {
@@ -49,9 +63,16 @@ impl Target {
 
     /// The call reached nobody because this machine has no network. Its turn goes back in line. Returns when the next turn
     /// may look for the network.
-    pub(crate) fn unreached(&mut self, ticket: Ticket, call: &Call<'_>, now: Millis) -> Millis {
+    pub(crate) fn unreached(
+        &mut self,
+        ticket: Ticket,
+        call: &Call<'_>,
+        callers: &mut Callers,
+        now: Millis,
+    ) -> Millis {
         if let Some(running) = self.room.remove(ticket) {
             self.room.uncount(ticket, &running);
+            callers.give_back(running.caller.as_ref(), running.size, running.at);
         }
         self.line_up(call);
         self.room.closed.unreached(call.turn, self.last, now)

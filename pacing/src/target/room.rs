@@ -6,11 +6,11 @@ use everturn_kernel::Millis;
 
 use super::{Running, UNKNOWN_MS};
 use crate::{
-    Because, Priority, Ticket, Wait, What,
+    Because, Priority, Size, Ticket, Wait, What,
     ceiling::Ceiling,
     closed::{Closed, State},
     learnt::Learnt,
-    queue::Waiter,
+    queue::{Queue, USUAL_COST, WHOLE, Waiter},
     ramp::{Ramp, reached_ms},
     reserve::Reserve,
     window::Window,
@@ -63,10 +63,11 @@ impl Room {
     }
 
     /// Takes back what a call would have used up, because it was never made.
-    pub(super) fn give_back(&mut self, ticket: Ticket) {
-        let Some(running) = self.remove(ticket) else { return };
+    pub(super) fn give_back(&mut self, ticket: Ticket) -> Option<Running> {
+        let running = self.remove(ticket)?;
         self.uncount(ticket, &running);
         self.closed.left(ticket);
+        Some(running)
     }
 
     /// A call that was kept for its turn is made, under this ticket.
@@ -95,6 +96,23 @@ impl Room {
     /// Whether a smaller call may use what is left of a window without delaying one that does not fit.
     pub(super) fn may_overtake(&self) -> bool {
         !self.windows.iter().any(Window::refills)
+    }
+
+    /// Returns which share of what is scarce a call of this size uses up.
+    pub(super) fn cost(&self, size: Size) -> u64 {
+        let share = |window: &Window| size.of(window.what).saturating_mul(WHOLE) / window.limit();
+        self.windows.iter().map(share).max().unwrap_or(USUAL_COST).clamp(1, WHOLE)
+    }
+
+    /// Returns until when a caller leaves what is left to others; `None` = it need not.
+    pub(super) fn kept_until(&self, waiter: &Waiter, queue: &Queue, now: Millis) -> Option<Millis> {
+        let until = |window: &Window| {
+            let amount = waiter.size.of(window.what).min(window.limit());
+            let kept = self.reserve.for_callers(waiter, queue, window, amount, now);
+            (kept > 0 && window.fits(amount, now) && !window.fits(amount.saturating_add(kept), now))
+                .then(|| shrunk_at(window, amount, kept, now))
+        };
+        self.windows.iter().filter_map(until).max()
     }
 
     /// Whether there is room for the call now, after `others`. `has_others`: whether other turns wait.
@@ -148,8 +166,7 @@ impl Room {
                 continue;
             }
             let at = match window.fits(amount, now) {
-                // What is kept shrinks evenly until the window ends.
-                true => now.plus(window.resets_at().since(now) * amount / kept.max(amount)),
+                true => shrunk_at(window, amount, kept, now),
                 false => window.room_at(amount, now),
             };
             let at = at.max(now.plus(LEAST_MS));
@@ -159,4 +176,9 @@ impl Room {
         }
         Ok(())
     }
+}
+
+/// When what is kept of a window has shrunk by an amount: it shrinks evenly until the window ends.
+fn shrunk_at(window: &Window, amount: u64, kept: u64, now: Millis) -> Millis {
+    now.plus((window.resets_at().since(now) * amount / kept.max(amount).max(1)).max(LEAST_MS))
 }

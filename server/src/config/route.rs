@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
-use everturn_wire::RequiredReport;
+use everturn_wire::{Priority, RequiredReport};
 use toml::Spanned;
 
 use super::{Schedule, file::Source, report, retry::Figures, table::RouteTable};
 
 /// Several models offered as one, named `route/NAME`.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Route {
     pub(crate) name: String,
     /// Ids of models, as `NAME/MODEL`.
@@ -17,6 +17,8 @@ pub(crate) struct Route {
     pub(crate) schedule: Schedule,
     /// Whether the schedule is the route's own, and not the global one.
     pub(crate) is_own: bool,
+    /// Whether its calls give way to others.
+    pub(crate) priority: Priority,
     /// The required report of turns on the route, if it differs from the global one.
     pub(crate) final_report: Option<RequiredReport>,
 }
@@ -77,7 +79,14 @@ pub(super) fn resolve(
         }
         match targets.is_empty() {
             true => off.push(format!("route {name:?} is disabled, because all of its targets are")),
-            false => routes.push(Route { name: name.clone(), targets, schedule, is_own, final_report }),
+            false => routes.push(Route {
+                name: name.clone(),
+                targets,
+                schedule,
+                is_own,
+                priority: table.priority,
+                final_report,
+            }),
         }
     }
     Ok((routes, off))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use everturn_wire::Priority;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
@@ -25,6 +26,8 @@ pub(super) struct RouteTable {
     pub(super) sticky: Option<bool>,
     pub(super) final_report: Option<Spanned<Value>>,
     pub(super) report_attempts: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub(super) priority: Priority,
 }
 
 /// An MCP server.

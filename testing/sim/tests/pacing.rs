@@ -67,6 +67,33 @@ fn an_interactive_call_waits_no_longer_beside_background_calls() {
     }
 }
 
+/// The greedy caller wants 1,000 calls at once, and a provider allows 60 a minute.
+#[test]
+fn a_greedy_caller_makes_the_others_wait_at_most_half_as_long_again() {
+    let all = scenarios();
+    let mut checked = 0;
+    for scenario in all.iter().filter(|scenario| scenario.load.name.contains("beside one with")) {
+        let is_alone = |other: &&Scenario| {
+            (other.name, other.tells) == (scenario.name, scenario.tells)
+                && scenario.load.name.starts_with(&format!("{}, beside", other.load.name))
+        };
+        let alone = run(all.iter().find(is_alone).expect("a scenario"), PolicyKind::Ours, 1);
+        let beside = run(scenario, PolicyKind::Ours, 1);
+        let waits = [0.5, 0.9, 1.0].map(|part| (beside.wait_ms(part), alone.wait_ms(part)));
+        println!(
+            "{}, {}: {waits:?}, mean {:?}",
+            scenario.name,
+            scenario.tells,
+            (beside.mean_ms(), alone.mean_ms())
+        );
+        for (beside, alone) in waits.into_iter().chain([(beside.mean_ms(), alone.mean_ms())]) {
+            assert!(2 * beside <= 3 * alone, "{}, {}: {waits:?} ms", scenario.name, scenario.tells);
+        }
+        checked += 1;
+    }
+    assert!(checked >= 8, "{checked} rows");
+}
+
 #[test]
 fn a_run_is_the_same_each_time() {
     let scenario = &scenarios()[1];

@@ -33,7 +33,13 @@ pub(super) fn not_passed(dialect: Dialect, why: &RelayError) -> Response {
 /// Returns the response for a call that ended without an answer by a provider.
 pub(super) fn no_answer(dialect: Dialect, why: &NoAnswer) -> Response {
     match why {
-        NoAnswer::Failed(failure) => response(dialect, status(failure), failure.message.clone()),
+        NoAnswer::Failed(failure) => {
+            let mut response = response(dialect, status(failure), failure.message.clone());
+            if let Some(hint_ms) = failure.hint_ms.filter(|_| failure.category == Category::RateLimited) {
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(hint_ms.div_ceil(1_000)));
+            }
+            response
+        }
         _ => not_passed(dialect, &RelayError::ShuttingDown),
     }
 }

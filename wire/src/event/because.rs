@@ -28,6 +28,8 @@ pub enum Because {
     Ramp,
     /// Others came first.
     Line,
+    /// The turn's caller used up a limit that this server sets it.
+    CallerLimit,
     /// There is no network, or the provider is not there.
     Offline,
     /// A value from a newer version. The original is not kept; it serializes as `unknown`.
@@ -48,6 +50,7 @@ impl fmt::Display for Because {
             Self::Probe => "another call is finding out whether the provider answers again",
             Self::Ramp => "calls are started gradually, as it is not known how many are accepted",
             Self::Line => "other calls came first",
+            Self::CallerLimit => "a limit that this server sets its caller is used up",
             Self::Offline => "the provider cannot be reached from here",
             Self::Unknown => "a newer version knows why",
         })

@@ -36,13 +36,16 @@ impl TurnHost<'_> {
             model: model.id.clone(),
             asker: Asker {
                 turn: self.turn_id.clone(),
+                caller: self.conversation.id.caller_name(),
                 // A review waits instead of its turn.
                 conversation: (!for_reviews).then(|| self.conversation.id.clone()),
                 since: turn.wants_since(now),
-                priority: self.settings.definition.priority,
+                priority: self.settings.definition.priority.max(self.settings.model.priority()),
                 size: self.size(&model.id),
             },
             insists: turn.is_asked_by_person() || !shares_limits,
+            waits_for_caller: self.is_retried(),
+            parks_for_caller: true,
             affordable_ms: turn.affordable_ms(now),
             // On a route, `health::watched` reports more than this.
             health: turn.target().is_none().then(|| (self.shared.health.clone(), model.target.clone())),

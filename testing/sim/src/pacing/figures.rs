@@ -2,6 +2,8 @@
 
 use everturn_pacing::Priority;
 
+use super::load::Wish;
+
 /// What a run showed.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
@@ -18,13 +20,15 @@ pub struct Figures {
     /// From wanting to the first byte, in milliseconds, per call.
     interactive_ms: Vec<u64>,
     background_ms: Vec<u64>,
+    greedy_ms: Vec<u64>,
 }
 
 impl Figures {
-    pub(super) fn served(&mut self, now: u64, waited_ms: u64, priority: Priority) {
+    pub(super) fn served(&mut self, now: u64, waited_ms: u64, wish: &Wish) {
         self.last_ms = now;
         self.accepted_ms.push(now);
-        match priority {
+        match wish.priority {
+            _ if wish.caller == Some(0) => self.greedy_ms.push(waited_ms),
             Priority::Interactive => self.interactive_ms.push(waited_ms),
             Priority::Background => self.background_ms.push(waited_ms),
         }
@@ -38,6 +42,11 @@ impl Figures {
     /// Returns the wait that this part of interactive calls did not exceed, 0 to 1, in milliseconds.
     pub fn wait_ms(&self, part: f64) -> u64 {
         quantile(&self.interactive_ms, part)
+    }
+
+    /// Returns the mean wait of interactive calls, in milliseconds.
+    pub fn mean_ms(&self) -> u64 {
+        self.interactive_ms.iter().sum::<u64>() / self.interactive_ms.len().max(1) as u64
     }
 
     /// Returns how much of the provider's capacity was used, 0 to 1: how many calls were accepted in the time in which

@@ -10,6 +10,8 @@ pub(super) struct Wish {
     /// How many calls it makes, each after the previous one has ended.
     pub(super) calls: u32,
     pub(super) priority: Priority,
+    /// Whose it is, if there are several callers; 0 = the greedy one, whose waits do not count.
+    pub(super) caller: Option<u8>,
     pub(super) size: Size,
     /// Which server it runs on.
     pub(super) node: usize,
@@ -28,7 +30,7 @@ pub struct Load {
 const SMALL: Size = Size { input: 400, output: 100 };
 
 fn wish(at: u64) -> Wish {
-    Wish { at, calls: 1, priority: Priority::Interactive, size: SMALL, node: 0 }
+    Wish { at, calls: 1, priority: Priority::Interactive, caller: None, size: SMALL, node: 0 }
 }
 
 impl Load {
@@ -77,6 +79,20 @@ impl Load {
         let background = Wish { priority: Priority::Background, ..wish(0) };
         self.wishes.extend(vec![background; turns]);
         self.name = format!("{}, beside {turns} background turns", self.name);
+        self
+    }
+
+    /// Nine callers that want so many calls each, at once.
+    pub fn callers(each: usize) -> Self {
+        let of = |caller| Wish { caller: Some(caller), ..wish(0) };
+        let wishes = (0..each).flat_map(|_| (1..10).map(of));
+        Self::of(format!("9 callers, {each} turns each at once"), wishes.collect())
+    }
+
+    /// Adds a caller that wants so many calls at once.
+    pub fn beside_greedy(mut self, turns: usize) -> Self {
+        self.wishes.extend(vec![Wish { caller: Some(0), ..wish(0) }; turns]);
+        self.name = format!("{}, beside one with {turns}", self.name);
         self
     }
 

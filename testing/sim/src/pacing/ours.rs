@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use everturn_kernel::{Millis, Retry, Schedule as _};
 use everturn_orchestrator::Patient;
 use everturn_pacing::{Admission, Call, Limits, Pacer, Ticket};
-use everturn_wire::{Failure, TurnId};
+use everturn_wire::{CallerName, Failure, TurnId};
 
 use super::{
     policy::{Next, Policy, Wanted},
@@ -25,15 +25,16 @@ fn name(turn: usize) -> TurnId {
     TurnId::from(turn.to_string())
 }
 
-fn call(wanted: Wanted, turn: &TurnId) -> Call<'_> {
+fn call<'a>(wanted: Wanted, turn: &'a TurnId, caller: Option<&'a CallerName>) -> Call<'a> {
     let Wanted { since, priority, size, .. } = wanted;
-    Call { turn, since: Millis(since), priority, size }
+    Call { turn, caller, since: Millis(since), priority, size }
 }
 
 impl Policy for Ours {
     fn want(&mut self, wanted: Wanted, _: &mut Vendor, now: u64) -> Next {
         let turn = name(wanted.turn);
-        match self.pacer.admit(TARGET, &call(wanted, &turn), Millis(now)) {
+        let caller = wanted.caller.and_then(|n| CallerName::parse(&n.to_string()).ok());
+        match self.pacer.admit(TARGET, &call(wanted, &turn, caller.as_ref()), Millis(now)) {
             Admission::Go(ticket) => {
                 self.tickets.insert(wanted.turn, ticket);
                 Next::Now

@@ -19,6 +19,7 @@ pub(super) struct Wanted {
     pub(super) turn: usize,
     pub(super) since: u64,
     pub(super) priority: Priority,
+    pub(super) caller: Option<u8>,
     pub(super) size: Size,
 }
 

@@ -24,7 +24,7 @@ impl Oracle {
 
 impl Policy for Oracle {
     fn want(&mut self, wanted: Wanted, vendor: &mut Vendor, now: u64) -> Next {
-        let Wanted { turn, since, priority, size } = wanted;
+        let Wanted { turn, since, priority, size, .. } = wanted;
         self.waiting.insert((priority, since, turn), size);
         let is_first = self.first().is_some_and(|((_, _, first), _)| first == turn);
         if is_first && vendor.room_at(size, now) <= now {

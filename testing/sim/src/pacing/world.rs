@@ -148,7 +148,13 @@ impl World<'_> {
 
     fn wanted(&self, turn: usize) -> Wanted {
         let wish = &self.load.wishes[turn];
-        Wanted { turn, since: self.turns[turn].since, priority: wish.priority, size: wish.size }
+        Wanted {
+            turn,
+            since: self.turns[turn].since,
+            priority: wish.priority,
+            caller: wish.caller,
+            size: wish.size,
+        }
     }
 
     fn happens(&mut self, event: Event, now: u64) {
@@ -161,7 +167,7 @@ impl World<'_> {
             Event::Heard { turn, limits } => {
                 let node = self.node(turn);
                 let wish = &self.load.wishes[turn];
-                self.figures.served(now, now - self.turns[turn].since, wish.priority);
+                self.figures.served(now, now - self.turns[turn].since, wish);
                 self.policies[node].heard(turn, &limits, now);
             }
             Event::Refused { turn, failure, limits } => {

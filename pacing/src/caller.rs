@@ -1,0 +1,243 @@
+//! Callers: what each may use, whatever targets it calls.
+
+mod quota;
+mod share;
+
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+
+use everturn_kernel::Millis;
+use everturn_wire::{Because, CallerName, Priority};
+
+use crate::{Call, Size, Wait, What};
+use quota::Quota;
+pub(crate) use share::Nodes;
+pub use share::Use;
+
+/// A minute and a day, in milliseconds. Each period begins with a full minute, or at midnight UTC.
+const MINUTE_MS: u64 = 60_000;
+const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
+
+/// When a turn asks again that waits for a call of its caller to end, in milliseconds: it is let go when one does.
+const UNKNOWN_MS: u64 = 30_000;
+
+/// What a caller may use. `None` = no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The highest priority of its calls.
+    pub priority: Priority,
+    /// Calls that begin in a minute.
+    pub requests_per_minute: Option<u64>,
+    /// Tokens of calls that begin in a minute, sent and answered.
+    pub tokens_per_minute: Option<u64>,
+    /// The same in a day.
+    pub tokens_per_day: Option<u64>,
+    /// Calls at once.
+    pub parallel: Option<u64>,
+}
+
+/// One kind of limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// [`Terms::requests_per_minute`].
+    RequestsPerMinute,
+    /// [`Terms::tokens_per_minute`].
+    TokensPerMinute,
+    /// [`Terms::tokens_per_day`].
+    TokensPerDay,
+    /// [`Terms::parallel`].
+    Parallel,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::RequestsPerMinute, Self::TokensPerMinute, Self::TokensPerDay, Self::Parallel];
+
+    /// Returns how long a period is, in milliseconds; `None` = it limits calls at once.
+    fn period_ms(self) -> Option<u64> {
+        match self {
+            Self::RequestsPerMinute | Self::TokensPerMinute => Some(MINUTE_MS),
+            Self::TokensPerDay => Some(DAY_MS),
+            Self::Parallel => None,
+        }
+    }
+
+    fn of(self, size: Size) -> u64 {
+        match self {
+            Self::RequestsPerMinute | Self::Parallel => 1,
+            Self::TokensPerMinute | Self::TokensPerDay => size.of(What::Tokens),
+        }
+    }
+}
+
+impl Terms {
+    /// Returns the limit of a kind.
+    pub fn limit(&self, kind: Kind) -> Option<u64> {
+        match kind {
+            Kind::RequestsPerMinute => self.requests_per_minute,
+            Kind::TokensPerMinute => self.tokens_per_minute,
+            Kind::TokensPerDay => self.tokens_per_day,
+            Kind::Parallel => self.parallel,
+        }
+    }
+}
+
+/// A limit that holds a caller back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Which.
+    pub kind: Kind,
+    /// How much it allows.
+    pub limit: u64,
+    /// When to ask again at the latest.
+    pub until: Millis,
+}
+
+impl From<Held> for Wait {
+    fn from(held: Held) -> Self {
+        Self { until: held.until, because: Because::CallerLimit }
+    }
+}
+
+/// One caller.
+#[derive(Clone, Debug, Default)]
+struct Caller {
+    terms: Terms,
+    /// One of each kind. Counted without a limit, too, because there may be one later.
+    quotas: [Quota; 4],
+    nodes: Nodes,
+}
+
+/// All callers with terms.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Callers(BTreeMap<CallerName, Caller>);
+
+impl Callers {
+    pub(crate) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Returns the call with the priority that it may have.
+    pub(crate) fn lowered<'a>(&self, call: &Call<'a>) -> Call<'a> {
+        let lowest = self.of(call.caller).map_or(call.priority, |caller| caller.terms.priority);
+        Call { priority: call.priority.max(lowest), ..*call }
+    }
+
+    /// Replaces the terms. What was used stays.
+    pub(crate) fn replace(&mut self, all: impl IntoIterator<Item = (CallerName, Terms)>) {
+        let mut before = core::mem::take(&mut self.0);
+        for (name, terms) in all {
+            let mut caller = before.remove(&name).unwrap_or_default();
+            caller.terms = terms;
+            self.0.insert(name, caller);
+        }
+    }
+
+    /// Returns the limit that holds a call back longest; `None` = it may go.
+    pub(crate) fn held(&self, name: Option<&CallerName>, size: Size, now: Millis) -> Option<Held> {
+        let caller = self.of(name)?;
+        let held = Kind::ALL.into_iter().zip(&caller.quotas).filter_map(|(kind, quota)| {
+            let limit = caller.terms.limit(kind)?;
+            let period = kind.period_ms().map(|ms| (ms, now.0 / ms));
+            let allowed = caller.nodes.allowed(kind, limit, period.map(|(_, number)| number));
+            if quota.fits(kind.of(size), allowed, period.map(|(_, number)| number)) {
+                return None;
+            }
+            let until = match period {
+                Some((ms, number)) => Millis((number + 1) * ms),
+                None => now.plus(UNKNOWN_MS),
+            };
+            Some(Held { kind, limit, until })
+        });
+        held.max_by_key(|held| held.until)
+    }
+
+    /// Counts a call.
+    pub(crate) fn take(&mut self, name: Option<&CallerName>, size: Size, now: Millis) {
+        self.each(name, |kind, quota| quota.take(kind.of(size), number(kind, now)));
+    }
+
+    /// Takes back a call that was not made, or refused for a limit. `at`: when it was counted.
+    pub(crate) fn give_back(&mut self, name: Option<&CallerName>, size: Size, at: Millis) {
+        self.each(name, |kind, quota| quota.correct(kind.of(size), 0, number(kind, at)));
+    }
+
+    /// A call is over. `used`: its real size, if known.
+    pub(crate) fn ended(&mut self, name: Option<&CallerName>, size: Size, used: Option<Size>, at: Millis) {
+        self.each(name, |kind, quota| {
+            let is_over = kind == Kind::Parallel;
+            let real = if is_over { 0 } else { kind.of(used.unwrap_or(size)) };
+            quota.correct(kind.of(size), real, number(kind, at));
+        });
+    }
+
+    fn each(&mut self, name: Option<&CallerName>, change: impl Fn(Kind, &mut Quota)) {
+        let Some(caller) = name.and_then(|name| self.0.get_mut(name)) else { return };
+        Kind::ALL.into_iter().zip(&mut caller.quotas).for_each(|(kind, quota)| change(kind, quota));
+    }
+
+    fn of(&self, name: Option<&CallerName>) -> Option<&Caller> {
+        self.0.get(name?)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &CallerName> {
+        self.0.keys()
+    }
+
+    /// Whether a caller has a limit.
+    pub(crate) fn is_limited(&self, name: Option<&CallerName>) -> bool {
+        self.of(name)
+            .is_some_and(|caller| Kind::ALL.into_iter().any(|kind| caller.terms.limit(kind).is_some()))
+    }
+
+    /// Returns what this process used, and what nodes that are gone did. `waiting`: how many calls of it wait.
+    pub(crate) fn used(&self, name: &CallerName, waiting: u64, now: Millis) -> Use {
+        let Some(caller) = self.0.get(name) else { return Use::default() };
+        let mut used = Use { calls: waiting, ..Use::default() };
+        for (at, (kind, quota)) in Kind::ALL.into_iter().zip(&caller.quotas).enumerate() {
+            used.counts[at] = quota.at(number(kind, now));
+        }
+        used.calls = used.calls.saturating_add(used.counts[Kind::Parallel as usize].1);
+        used.gone = caller.nodes.gone(now);
+        used
+    }
+
+    /// Another node told what it used.
+    pub(crate) fn used_elsewhere(&mut self, name: &CallerName, node: &str, used: Use) {
+        if let Some(caller) = self.0.get_mut(name) {
+            caller.nodes.hear(node, used);
+        }
+    }
+
+    /// Sets which nodes there are, this one included, and what this one tells from now on: what `used` returned.
+    pub(crate) fn tell(&mut self, name: &CallerName, own: &str, alive: &[String], used: Use) {
+        if let Some(caller) = self.0.get_mut(name) {
+            caller.nodes.tell(own, alive, used);
+        }
+    }
+
+    /// What was used by an earlier process that kept this document.
+    pub(crate) fn restore(&mut self, name: &CallerName, counts: [(u64, u64); 4]) {
+        let caller = self.0.entry(name.clone()).or_default();
+        for (quota, (number, used)) in caller.quotas.iter_mut().zip(counts).take(3) {
+            quota.take(used, Some(number));
+        }
+    }
+
+    /// Returns all counts, as [`restore`](Self::restore) takes them.
+    pub(crate) fn counts(&self, now: Millis) -> Vec<(CallerName, [(u64, u64); 4])> {
+        let of = |caller: &Caller| {
+            let mut counts = [(0, 0); 4];
+            for (at, (kind, quota)) in Kind::ALL.into_iter().zip(&caller.quotas).enumerate().take(3) {
+                counts[at] = quota.at(number(kind, now));
+            }
+            counts
+        };
+        self.0.iter().map(|(name, caller)| (name.clone(), of(caller))).collect()
+    }
+}
+
+/// Returns the number of the period; `None` = the kind has none.
+fn number(kind: Kind, now: Millis) -> Option<u64> {
+    kind.period_ms().map(|ms| now.0 / ms)
+}

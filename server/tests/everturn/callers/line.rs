@@ -1,0 +1,138 @@
+//! Whose call goes first when calls have to wait: callers take turns, and what runs in the background gives way.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use futures_util::future::{join, join_all};
+
+use super::*;
+
+/// How long the provider's limit lasts, in seconds: long enough for all calls to arrive meanwhile.
+const LIMITED_S: u64 = 10;
+
+/// A provider that reports after its first answer that nothing is left for a while.
+async fn limited() -> Loopback {
+    let is_told = Arc::new(AtomicBool::new(false));
+    Loopback::with(move |_: &Request| {
+        let left = if is_told.swap(true, Ordering::Relaxed) { "900" } else { "0" };
+        Reply::json(200, &json!({ "choices": [] }))
+            .header("x-ratelimit-limit-requests", "1000")
+            .header("x-ratelimit-remaining-requests", left)
+            .header("x-ratelimit-reset-requests", &format!("{LIMITED_S}s"))
+    })
+    .await
+}
+
+/// A server in front of it, with a route in the background and these callers.
+struct Line {
+    provider: Loopback,
+    server: Server,
+    tokens: HashMap<&'static str, String>,
+    _home: Home,
+}
+
+impl Line {
+    async fn new(callers: &[&'static str]) -> Self {
+        let provider = limited().await;
+        let home = Home::with(&format!(
+            "[retry]\n{LONG}\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n\
+             [[route]]\nname = \"night\"\ntargets = [\"sim/model\"]\npriority = \"background\"\n",
+            provider.base_url()
+        ));
+        let mut tokens = HashMap::new();
+        for caller in callers {
+            tokens.insert(*caller, make_token(&home, &[*caller]).await);
+        }
+        let mut command = home.command(&["--listen", "127.0.0.1:0"]);
+        command.env("EVERTURN_TOKEN", ADMIN);
+        let server = home.launch(command).await.expect("a greeting");
+        tokens.insert("admin", ADMIN.to_owned());
+        let line = Self { provider, server, tokens, _home: home };
+        line.call("admin", "sim/model", &[]).await;
+        line
+    }
+
+    /// Makes a call that passes through. The provider sees whose it is.
+    async fn call(&self, caller: &'static str, model: &str, headers: &[(&'static str, &str)]) {
+        let bearer = format!("Bearer {}", self.tokens[caller]);
+        let mut all = vec![("authorization", bearer.as_str()), ("content-type", "application/json")];
+        all.extend(headers);
+        let mark = headers.first().map_or("", |(_, value)| value);
+        let text = format!("{caller} {model} {mark}");
+        let body = json!({ "model": model, "messages": [{ "role": "user", "content": text }] });
+        let answer = send(&self.server, Method::POST, "/v1/chat/completions", &all, body.to_string()).await;
+        let status = answer.status;
+        assert_eq!(status, 200, "{}", answer.text().await);
+    }
+
+    /// Waits until so many calls wait.
+    async fn waiting(&self, count: usize) {
+        let bearer = format!("Bearer {ADMIN}");
+        loop {
+            let headers = [("authorization", bearer.as_str())];
+            let calls = send(&self.server, Method::GET, "/calls", &headers, String::new()).await.json().await;
+            let calls = calls["calls"].as_array().expect("a list").clone();
+            if calls.iter().filter(|call| call["phase"] == "waiting").count() == count {
+                return;
+            }
+        }
+    }
+
+    /// What the provider was asked, in order, without the first.
+    fn asked(&self) -> Vec<String> {
+        let text = |request: &Request| {
+            request.json().unwrap()["messages"][0]["content"].as_str().unwrap().to_owned()
+        };
+        self.provider.requests().iter().skip(1).map(text).collect()
+    }
+}
+
+/// Real time: the provider's limit.
+#[tokio::test]
+async fn a_greedy_caller_does_not_make_the_others_wait() {
+    let modest = ["ann", "ben", "cleo"];
+    let line = Line::new(&["greedy", "ann", "ben", "cleo"]).await;
+    let greedy = join_all((0..150).map(|_| line.call("greedy", "sim/model", &[])));
+    let others = async {
+        line.waiting(150).await;
+        join_all((0..15).map(|n| line.call(modest[n % 3], "sim/model", &[]))).await;
+    };
+    join(greedy, others).await;
+    let asked = line.asked();
+    assert_eq!(asked.len(), 165);
+    let last = asked.iter().rposition(|text| !text.starts_with("greedy")).unwrap();
+    // 5 rounds of 4, and some disorder on the way.
+    assert!(last < 50, "the last of the others was asked as number {last}");
+}
+
+/// Real time: the provider's limit.
+#[tokio::test]
+async fn what_runs_in_the_background_gives_way() {
+    let line = Line::new(&[]).await;
+    let low = [("everturn-priority", "background")];
+    let background = join(
+        join_all((0..60).map(|_| line.call("admin", "sim/model", &low))),
+        join_all((0..60).map(|_| line.call("admin", "route/night", &[]))),
+    );
+    let others = async {
+        line.waiting(120).await;
+        let usual = [("everturn-priority", "interactive")];
+        join_all((0..14).map(|_| line.call("admin", "sim/model", &usual))).await;
+        let bearer = format!("Bearer {ADMIN}");
+        let headers = [("authorization", bearer.as_str()), ("everturn-priority", "urgent")];
+        let refused = send(&line.server, Method::POST, "/v1/messages", &headers, json!({}).to_string()).await;
+        assert_eq!(refused.status, 400);
+        assert!(refused.text().await.contains("interactive or background"));
+    };
+    join(background, others).await;
+    let asked = line.asked();
+    assert_eq!(asked.len(), 134);
+    let last = asked.iter().rposition(|text| text.ends_with("interactive")).unwrap();
+    assert!(last < 40, "the last of the others was asked as number {last}");
+    assert_eq!(asked.iter().filter(|text| text.contains("night")).count(), 60);
+}
