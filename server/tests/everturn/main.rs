@@ -41,6 +41,7 @@ mod pipe;
 #[cfg(all(target_os = "linux", feature = "postgres"))]
 mod postgres;
 mod provider;
+mod provider_tls;
 mod proxy;
 mod reasoning;
 mod relay;
