@@ -1,12 +1,18 @@
 //! Providers whose TLS and HTTP/2 fail, with the real server in front.
 
-use everturn_sim::{Authority, Handshake, Loopback, Reply, Tls, chat};
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use everturn_sim::{Authority, Gate, Handshake, Loopback, Reply, Request, Tls, chat};
 use hyper::Method;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::{
     client::{get, ndjson, post, send},
-    home::{Home, Server},
+    home::{DEADLINE, Home, Server},
 };
 
 /// Enough tries for every script here.
@@ -167,4 +173,47 @@ async fn a_call_passed_through_is_never_cut_short_and_called_complete() {
     let response = send(&server, Method::POST, "/v1/messages", &headers, body.to_owned()).await;
     assert_eq!((response.status, response.json().await), (200, whole));
     assert_eq!(provider.counts().requests, tries);
+}
+
+#[tokio::test]
+async fn calls_lost_with_their_connection_come_back_spread() {
+    const TURNS: usize = 1_000;
+    let authority = Authority::new();
+    let tls = Tls::http2(&authority.issue());
+    let gate = Gate::new();
+    let arrived = Arc::<Mutex<Vec<Instant>>>::default();
+    let (held, arrivals) = (gate.clone(), arrived.clone());
+    let choose = move |request: &Request| {
+        arrivals.lock().unwrap().push(Instant::now());
+        match request.index {
+            0..TURNS => Reply::hang_up().stall_at(0, &held),
+            _ => chat::text(["Hello."]).reply(),
+        }
+    };
+    let provider = Loopback::secured(move |_| Handshake::Complete(tls.clone()), choose).await;
+    let home = Home::with_provider(&provider, "schedule = \"exponential\"\nbase_ms = 2000\nmax_retries = 5");
+    let server = trusting(&home, &authority).await;
+    for number in 0..TURNS {
+        let message = json!({ "conversationId": format!("c{number}"), "message": "hi" });
+        post(&server, "/chat", &message).await;
+    }
+    gate.reached_by(TURNS).await;
+    let before = provider.counts().connections;
+    gate.open();
+    let counts = timeout(DEADLINE, provider.until(|counts| counts.requests >= 2 * TURNS));
+    let counts = counts.await.expect("all come back");
+    assert!(before < TURNS / 4, "{before} connections for {TURNS} calls");
+    assert!(counts.connections - before < TURNS / 2, "{} new connections", counts.connections - before);
+    let came = arrived.lock().unwrap().clone();
+    // Half a second lies between the first and the last tenth.
+    let spread = came[TURNS * 19 / 10] - came[TURNS * 11 / 10];
+    assert!(spread > Duration::from_millis(500), "all come back within {spread:?}");
+    for number in [0, TURNS / 2, TURNS - 1] {
+        let path = format!("/conversations/c{number}/status");
+        let answered = async { while get(&server, &path).await.json().await["isActive"] == true {} };
+        timeout(DEADLINE, answered).await.expect("an answer in time");
+        let history = get(&server, &format!("/conversations/c{number}")).await.text().await;
+        assert_eq!(history.matches("Hello.").count(), 1, "{history}");
+    }
+    assert_eq!(provider.counts().requests, 2 * TURNS, "each call was lost once, and made twice");
 }

@@ -214,7 +214,10 @@ impl Wire for StreamWire {
         self.send(GOAWAY, 0, 0, &payload).await
     }
 
-    async fn end(&mut self, _: &Reply) -> io::Result<After> {
+    async fn end(&mut self, reply: &Reply) -> io::Result<After> {
+        if reply.head.is_none() {
+            return Ok(Some(Ending::Fin));
+        }
         self.send(DATA, END_STREAM, self.stream, &[]).await.map(|()| None)
     }
 }
