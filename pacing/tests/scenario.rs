@@ -136,6 +136,14 @@ fn a_hint_is_believed_before_a_reported_limit_once() {
     desk.pacer.refused(TARGET, ticket, &refusal(Some(1_000)), &empty, Millis(desk.now));
     desk.now += 1_000;
     let ticket = desk.goes("a");
+    desk.refused(ticket, &Failure::new(Category::Overloaded, true, "HTTP 529"));
+    desk.now += 40;
+    let ticket = desk.goes("a");
+    desk.answers(ticket);
+    let ticket = desk.goes("a");
+    desk.pacer.refused(TARGET, ticket, &refusal(Some(1_000)), &empty, Millis(desk.now));
+    desk.now += 1_000;
+    let ticket = desk.goes("a");
     desk.pacer.refused(TARGET, ticket, &refusal(Some(1_000)), &empty, Millis(desk.now));
     desk.now += 1_000;
     assert_eq!(desk.waits("a"), (359_000, Because::Requests));

@@ -48,7 +48,12 @@ impl Target {
         let is_probe = self.room.closed.is_probe(ticket);
         match failure.category {
             Category::RateLimited => self.limited(ticket, &running, failure.hint_ms, now),
-            Category::Overloaded if is_probe => self.close(ticket, &running, failure.hint_ms, None, now),
+            Category::Overloaded if is_probe => {
+                if self.room.closed.is_hint_over() {
+                    self.disbelieve(limits, now);
+                }
+                self.close(ticket, &running, failure.hint_ms, None, now);
+            }
             // A provider that is overloaded may refuse one call in ten, so others may ask, but not more at once.
             Category::Overloaded if running.beside > 0 => {
                 self.room.ceiling.overloaded(ticket, running.beside, self.last);
@@ -90,8 +95,15 @@ impl Target {
             return;
         }
         self.room.ramp.restart();
-        // The hint was right, so a limit that only the refusal reported was not.
-        if was_hinted && limits.0.is_empty() {
+        if was_hinted {
+            self.disbelieve(limits, now);
+        }
+    }
+
+    /// A call made after a hint was not refused for a limit: the hint was right, so a limit that only the refusal reported
+    /// was not.
+    fn disbelieve(&mut self, limits: &Limits, now: Millis) {
+        if limits.0.is_empty() {
             self.room.windows.retain(|window| window.left(now) > 0);
         }
     }
