@@ -1,6 +1,7 @@
 //! Settings of a turn.
 
 use alloc::{string::String, vec::Vec};
+use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,17 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Returns this budget, shortened so that no wait ends later than this after now.
+    #[must_use]
+    pub fn at_most(self, most: Duration, now: Millis) -> Self {
+        let most_ms = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
+        let deadline = now.plus(most_ms);
+        Self {
+            max_wait_ms: Some(self.max_wait_ms.map_or(most_ms, |max| max.min(most_ms))),
+            deadline: Some(self.deadline.map_or(deadline, |latest| latest.min(deadline))),
+        }
+    }
+
     /// Returns the maximum length of the next wait, in milliseconds; `None` = unlimited.
     pub(crate) fn left(&self, now: Millis, waited_ms: u64) -> Option<u64> {
         let by_wait = self.max_wait_ms.map(|max| max.saturating_sub(waited_ms));

@@ -22,7 +22,7 @@ mod search;
 mod start;
 mod waker;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use everturn_pacing::Terms;
 use everturn_wire::{
@@ -92,6 +92,8 @@ pub struct StartTurn {
     /// Idempotency key: a repeated request with the same key returns the same turn, even after a restart. Keys are scoped to
     /// the conversation, or global if the request names none.
     pub idempotency_key: Option<String>,
+    /// How long after its start the turn may wait for a provider at most. Never more than configured, which is the default.
+    pub budget: Option<Duration>,
     /// The report that the turn must end with. Default: that of its route, else of all turns ([`Builder::final_report`]).
     ///
     /// [`Builder::final_report`]: crate::Builder::final_report
@@ -156,6 +158,12 @@ impl StartTurn {
     #[must_use]
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
+    }
+
+    /// Sets how long after its start the turn may wait for a provider at most.
+    #[must_use]
+    pub fn budget(self, most: Duration) -> Self {
+        Self { budget: Some(most), ..self }
     }
 
     /// Starts a turn over a complete history.

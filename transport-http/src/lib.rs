@@ -19,6 +19,7 @@ mod body;
 mod call;
 mod chat_client;
 mod connection;
+mod control;
 mod events;
 mod export;
 mod guard;
@@ -35,7 +36,7 @@ mod response_headers;
 
 pub use api::{router, router_with_sockets};
 pub use connection::{Certificate, CertificateError, ConnectionLimits, serve, serve_tls};
+pub use control::read_span;
 pub use guard::{Access, AccessError, Callers, Guard, KnownCaller, TokenHash};
 pub use limits::CallLimits;
 pub use metrics::{Metrics, MetricsError};
-pub use pass::read_span;

@@ -16,12 +16,13 @@ use axum::{
     routing::post,
 };
 use everturn_dialect::openai::{ChatRequest, Chunks, Completion, Head, Refusal, resolve};
-use everturn_orchestrator::{Started, View};
+use everturn_orchestrator::{StartTurn, Started, View};
 
 use crate::{
     api::{Api, Doors},
     body::{self, Unread},
     call::chat::{CONVERSATION_ID, Sent, start},
+    control::Control,
     pass,
 };
 use answer::Answer;
@@ -67,11 +68,13 @@ async fn chat(api: Api, request: Request) -> Response {
 /// Answers a request by a turn.
 async fn completions(api: &Api, headers: &HeaderMap, body: Unread) -> Result<Response, Refusal> {
     let Sent { key, trace } = Sent::of(headers).map_err(error::of_call)?;
+    let control = Control::of(headers).map_err(error::of_call)?;
     let named = conversation(headers)?;
     let mut asked = ChatRequest::read(&body.bytes, named.as_deref())?;
     // The body's reservation ends when it has been read.
     drop(body);
     let shown = take_model(&api.orchestrator, &mut asked)?;
+    asked.holds_text |= control.whole;
     let stops = asked.stops_on_disconnect(key.is_some());
     let whole = asked.is_whole();
     let ChatRequest { send, stream, include_usage, holds_text, bare, ignored, .. } = asked;
@@ -79,6 +82,7 @@ async fn completions(api: &Api, headers: &HeaderMap, body: Unread) -> Result<Res
     let place = api.stream_place().map_err(error::of_call)?;
     let mut start = start(send, key).trace(trace);
     (start.bare, start.whole) = (bare, whole);
+    obey(control, &mut start);
     let started = api.orchestrator.start(start).await.map_err(error::of_orchestrator)?;
     let leaving = Leaving::of(&api.orchestrator, &started, stops);
     let id = &started.conversation_id;
@@ -99,6 +103,16 @@ async fn completions(api: &Api, headers: &HeaderMap, body: Unread) -> Result<Res
         headers.extend(HeaderValue::try_from(ignored.join(", ")).ok().map(|names| (IGNORED, names)));
     }
     Ok(response)
+}
+
+/// Applies what the headers ask for. Settings in the body are stronger.
+fn obey(control: Control, start: &mut StartTurn) {
+    let Control { budget, quota, whole: _, priority } = control;
+    (start.budget, start.priority) = (budget, priority);
+    if quota.is_some() {
+        let retry = start.retry.get_or_insert_default();
+        retry.quota = retry.quota.or(quota);
+    }
 }
 
 /// Replaces the model by its id, and returns the client's name for it.

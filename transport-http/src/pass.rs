@@ -2,7 +2,6 @@
 
 mod answer;
 mod asked;
-mod budget;
 mod door;
 mod error;
 mod frames;
@@ -27,7 +26,6 @@ use crate::{
 };
 pub(crate) use answer::PassedThrough;
 use asked::Asked;
-pub use budget::read as read_span;
 use door::Door;
 pub(crate) use error::refused;
 use read::Known;

@@ -202,6 +202,9 @@ impl Orchestrator {
         if start.whole && start.retry.as_ref().is_none_or(|retry| retry.after_content.is_none()) {
             settings.after_content = AfterContent::Rewind;
         }
+        if let Some(most) = start.budget {
+            settings.budget = settings.budget.at_most(most, self.ports.clock.now());
+        }
         settings.definition.trace = start.trace.clone().map(Arc::new);
         if let Some(report) = &start.final_report {
             settings.definition.final_report = Some(Arc::new(report.clone()));

@@ -1,8 +1,8 @@
 //! Who is asked, by which rules.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use everturn_kernel::{Budget, Millis, Schedule, Settings, Target};
+use everturn_kernel::{Millis, Schedule, Settings, Target};
 use everturn_wire::{OnQuota, Priority, RetrySettings};
 
 use super::{RelayCall, RelayError, at_once::AtOnce, key};
@@ -111,7 +111,11 @@ pub(super) fn choose(
     let settings = Settings {
         targets,
         max_steps: Some(1),
-        budget: budget(ports.settings.budget, [call.budget, provider.budget], now),
+        budget: call
+            .budget
+            .into_iter()
+            .chain(provider.budget)
+            .fold(ports.settings.budget, |budget, most| budget.at_most(most, now)),
         compaction: None,
         final_report: None,
         ..Settings::default()
@@ -209,17 +213,4 @@ fn unlisted<'a>(
 fn fits(provider: &RelayProvider, call: &RelayCall) -> bool {
     let speaks = call.dialects.is_empty() || call.dialects.contains(&provider.dialect);
     speaks && call.provider.as_ref().is_none_or(|name| provider.name == *name)
-}
-
-/// Returns the configured budget, shortened by those that are asked for.
-fn budget(configured: Budget, asked: [Option<Duration>; 2], now: Millis) -> Budget {
-    let asked = asked.into_iter().flatten().min();
-    let Some(asked) = asked.map(|asked| u64::try_from(asked.as_millis()).unwrap_or(u64::MAX)) else {
-        return configured;
-    };
-    let deadline = now.plus(asked);
-    Budget {
-        max_wait_ms: Some(configured.max_wait_ms.map_or(asked, |most| most.min(asked))),
-        deadline: Some(configured.deadline.map_or(deadline, |latest| latest.min(deadline))),
-    }
 }

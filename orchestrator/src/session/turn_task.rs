@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use everturn_kernel::{AfterContent, Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
+use everturn_kernel::{AfterContent, Budget, Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
 use everturn_wire::{Category, Chunk, Failure, QueuedMessage, RetrySettings, Role, TurnId};
 use tokio::sync::oneshot;
 
@@ -71,6 +71,8 @@ pub(crate) struct TurnSettings {
     pub(crate) definition: Definition,
     /// What happens when a step of a new turn fails after content.
     pub(crate) after_content: AfterContent,
+    /// How long a new turn may wait.
+    pub(crate) budget: Budget,
 }
 
 impl TurnSettings {
@@ -109,7 +111,8 @@ impl TurnSettings {
             configured,
             ..Definition::new(model.id())
         };
-        Self { model, tools, schedule, definition, after_content }
+        let budget = ports.settings.budget;
+        Self { model, tools, schedule, definition, after_content, budget }
     }
 
     /// Applies what the turn's request specifies, such as its own tools.
@@ -161,6 +164,7 @@ impl TurnSettings {
         Settings {
             targets,
             after_content: self.after_content,
+            budget: self.budget,
             idempotent_tools,
             final_report,
             max_steps: ports.settings.max_steps.or(usual),
@@ -202,8 +206,8 @@ impl TurnSettings {
         }
         let configured = || model.as_route().map_or(&ports.schedule, |route| &route.schedule).clone();
         let schedule = schedule.unwrap_or_else(configured);
-        let after_content = turn.settings().after_content;
-        (Self { model, tools, schedule, definition, after_content }, gone)
+        let Settings { after_content, budget, .. } = *turn.settings();
+        (Self { model, tools, schedule, definition, after_content, budget }, gone)
     }
 }
 

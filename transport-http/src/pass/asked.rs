@@ -1,31 +1,23 @@
 //! A request, and what is known of it.
 
 use axum::http::{
-    HeaderMap, HeaderName, StatusCode,
+    HeaderMap, HeaderName,
     header::{ACCEPT_ENCODING, USER_AGENT},
     request::Parts,
 };
 use bytes::Bytes;
 use everturn_orchestrator::{AskedModel, Dialect, ModelPlace, Outgoing, RelayCall};
-use everturn_wire::{OnQuota, Priority};
 
 use super::{
     answer::Client,
-    budget,
     door::Door,
     read::{self, Known},
 };
-use crate::refusal::Refusal;
+use crate::{control::Control, refusal::Refusal};
 
 /// Headers that say which session of which program a request belongs to, or which request it repeats.
 const SESSIONS: [&str; 5] =
     ["x-claude-code-session-id", "x-claude-code-agent-id", "session-id", "session_id", "idempotency-key"];
-
-/// Everturn's own headers.
-const BUDGET: &str = "everturn-budget";
-const QUOTA: &str = "everturn-quota";
-const WHOLE: &str = "everturn-whole";
-const PRIORITY: &str = "everturn-priority";
 
 /// Maximum length of the names of a program and a session, in characters.
 const NAME: usize = 128;
@@ -56,8 +48,7 @@ impl Asked {
         let named = model.as_ref().map(|model| model.name.clone()).unwrap_or_default();
         let client = Client { dialect: door.dialect, model: named, streams };
         let mut headers = head.headers;
-        let (budget, quota, whole) = (budget_of(&headers)?, quota_of(&headers)?, whole_of(&headers)?);
-        let priority = priority_of(&headers)?;
+        let Control { budget, quota, whole, priority } = Control::of(&headers)?;
         if streams && headers.contains_key(ACCEPT_ENCODING) {
             // Where content begins could not be seen in a compressed stream, nor could a wait be put before it.
             headers.insert(ACCEPT_ENCODING, axum::http::HeaderValue::from_static("identity"));
@@ -100,47 +91,6 @@ fn of_path(door: &Door, path: &str, query: Option<&str>) -> Option<(Option<Asked
     let model = AskedModel { name: path[place.clone()].to_owned(), place: ModelPlace::Path(place) };
     let is_sse = query.is_some_and(|query| query.split('&').any(|field| field == "alt=sse"));
     Some((Some(model), is_sse && path.ends_with(":streamGenerateContent")))
-}
-
-/// Returns the value of one of Everturn's own headers.
-fn own<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name).map(|value| value.to_str().unwrap_or_default())
-}
-
-fn refused(name: &str, text: &str, expected: &str) -> Refusal {
-    let text: String = text.chars().take(64).collect();
-    Refusal::new(StatusCode::BAD_REQUEST, format!("the header {name} is {text:?}: write {expected}"))
-}
-
-fn budget_of(headers: &HeaderMap) -> Result<Option<std::time::Duration>, Refusal> {
-    let Some(text) = own(headers, BUDGET) else { return Ok(None) };
-    let read = budget::read(text);
-    read.map(Some).ok_or_else(|| refused(BUDGET, text, "a length of time like 10m, 90s or 1h30m"))
-}
-
-fn quota_of(headers: &HeaderMap) -> Result<Option<OnQuota>, Refusal> {
-    match own(headers, QUOTA) {
-        None => Ok(None),
-        Some("fail") => Ok(Some(OnQuota::Fail)),
-        Some("park") => Ok(Some(OnQuota::Park)),
-        Some(text) => Err(refused(QUOTA, text, "fail or park")),
-    }
-}
-
-fn priority_of(headers: &HeaderMap) -> Result<Priority, Refusal> {
-    match own(headers, PRIORITY) {
-        None | Some("interactive") => Ok(Priority::Interactive),
-        Some("background") => Ok(Priority::Background),
-        Some(text) => Err(refused(PRIORITY, text, "interactive or background")),
-    }
-}
-
-fn whole_of(headers: &HeaderMap) -> Result<bool, Refusal> {
-    match own(headers, WHOLE) {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(text) => Err(refused(WHOLE, text, "true or false")),
-    }
 }
 
 fn session(headers: &HeaderMap) -> Option<String> {

@@ -116,3 +116,37 @@ async fn failures_are_waited_out_and_final_ones_are_the_providers() {
         assert_eq!(provider.requests().iter().filter(|seen| seen.body == asked.as_bytes()).count(), 3);
     }
 }
+
+#[tokio::test]
+async fn the_headers_that_control_a_call_also_control_a_turn() {
+    let asked =
+        r#"{"model":"gpt-a","everturn":{},"stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+    let long = Reply::json(429, &json!({ "error": { "message": "m" } })).header("retry-after", "3600");
+    let provider = Loopback::start([long]).await;
+    let server = server(&provider, LONG).await;
+    let refused = ask(&server, CHAT, &[("everturn-budget", "10m")], asked).await;
+    assert_eq!((refused.status, provider.counts().requests), (429, 1));
+    for header in [("everturn-budget", "soon"), ("everturn-quota", "x"), ("everturn-priority", "x")] {
+        let response = ask(&server, CHAT, &[header], asked).await;
+        assert_eq!(response.status, 400);
+        assert!(response.json().await["error"]["message"].as_str().unwrap().contains(header.0));
+    }
+    assert_eq!(provider.counts().requests, 1);
+}
+
+#[tokio::test]
+async fn a_turns_answer_is_held_if_a_header_asks_for_it() {
+    let asked =
+        r#"{"model":"gpt-a","everturn":{},"stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+    let piece =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":null}]}\n\n";
+    let end =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let whole = Reply::sse([piece, end]);
+    let provider = Loopback::start([whole.clone().cut_at(piece.len()), whole]).await;
+    let server = server(&provider, "schedule = \"exponential\"\nbase_ms = 1\nmax_retries = 3").await;
+    let text = ask(&server, CHAT, &[("everturn-whole", "true")], asked).await.text().await;
+    assert_eq!(text.matches("\"content\":\"hi\"").count(), 1, "{text}");
+    assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
+    assert_eq!(provider.counts().requests, 2);
+}
