@@ -12,6 +12,8 @@
 //!
 //! [`journal::conformance`] is the conformance test that every journal passes.
 //!
+//! [`history`] checks what clients saw against the log.
+//!
 //! [`cluster`] is a journal that several nodes share, and the conformance tests of the ports between nodes.
 //!
 //! [`nats`] runs real NATS servers that can be frozen and killed, and `postgres` does so for Postgres. [`relay`] loses what
@@ -31,6 +33,7 @@ pub mod cluster;
 pub mod crash;
 pub mod fault;
 pub mod herd;
+pub mod history;
 pub mod journal;
 mod loopback;
 pub mod nats;

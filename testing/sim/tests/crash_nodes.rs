@@ -5,6 +5,7 @@ mod worlds;
 use everturn_sim::crash::nodes;
 
 const WORLDS: u64 = 100;
+const RESTLESS: u64 = 40;
 
 #[test]
 fn no_fault_of_a_node_loses_or_doubles_anything() {
@@ -34,6 +35,11 @@ fn no_fault_of_a_node_loses_or_doubles_anything() {
         "the log has no leader",
     ];
     worlds::all_go_well(WORLDS, " --nodes 3", |seed| nodes::run(seed, 3, false), &cases);
+}
+
+#[test]
+fn watchers_that_go_back_read_the_same_log() {
+    worlds::all_go_well(RESTLESS, " --nodes 3 --restless", |seed| nodes::run_restless(seed, 3, false), &[]);
 }
 
 /// Seeds that once found a bug: a turn that was stored late and that nobody drove; a watcher that missed what was stored late, or

@@ -30,6 +30,9 @@ struct Arguments {
     /// Number of nodes that share the journal; 0 = one process after another
     #[arg(long, default_value_t = 0)]
     nodes: usize,
+    /// Let watchers go back to earlier cursors; needs several nodes
+    #[arg(long, requires = "nodes")]
+    restless: bool,
     /// Run the other worlds, too, when one fails
     #[arg(long)]
     keep_going: bool,
@@ -39,6 +42,7 @@ impl Arguments {
     fn run(&self, seed: u64, traced: bool) -> Verdict {
         match self.nodes {
             0 => crash::run(seed, traced),
+            nodes if self.restless => nodes::run_restless(seed, nodes, traced),
             nodes => nodes::run(seed, nodes, traced),
         }
     }
@@ -99,7 +103,8 @@ fn all(arguments: &Arguments) -> ExitCode {
         println!("seed {seed} fails after {} worlds:", seed - from + 1);
         wrong.iter().for_each(|what| println!("  {what}"));
         println!(
-            "again: cargo run --release -p everturn-sim --bin crash-world -- --nodes {nodes} --seed {seed}"
+            "again: cargo run --release -p everturn-sim --bin crash-world -- --nodes {nodes}{} --seed {seed}",
+            if arguments.restless { " --restless" } else { "" }
         );
     }
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,6 +1,6 @@
 //! The invariants, checked on the final state of a world.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use everturn_orchestrator::{Cursor, Journal as _, MemoryJournal, Window, kernel::Millis};
 use everturn_wire::{
@@ -12,10 +12,11 @@ use futures_util::FutureExt as _;
 use super::{
     book::Book,
     script::BUDGET_MS,
-    view::{Item, View, history, interrupted},
+    view::{Item, View, history as kept_items, interrupted},
     watch::Watcher,
     world::{MAX_RETRIES, World},
 };
+use crate::history::{self, Client, Command, Log, Logged};
 
 /// The final state of a conversation.
 pub(super) struct Came {
@@ -80,8 +81,14 @@ pub(super) fn check_conversation(
     let chunks = kept.chunks(id, Window::default()).now_or_never()?.ok()?;
     let events = kept.events(id, Cursor::default(), usize::MAX).now_or_never()?.ok()?;
     let chunks: Vec<StoredChunk> = chunks.iter().map(|chunk| (**chunk).clone()).collect();
-    let events: Vec<AgentEvent> =
-        events.iter().filter_map(|event| serde_json::from_slice(&event.json).ok()).collect();
+    let logged: Vec<_> = events
+        .iter()
+        .filter_map(|stored| {
+            let event = serde_json::from_slice(&stored.json).ok()?;
+            Some(Logged { start: stored.start.value(), end: stored.end.value(), event })
+        })
+        .collect();
+    let events: Vec<AgentEvent> = logged.iter().map(|logged| logged.event.clone()).collect();
     let wrong = |what: String| book.wrong(format!("{id}: {what}"));
     if !matches!(stored.head.status, ConversationStatus::Idle | ConversationStatus::Closed) {
         wrong(format!("it is {:?} in the end", stored.head.status));
@@ -94,7 +101,7 @@ pub(super) fn check_conversation(
     compactions_are_whole(&events).unwrap_or_else(wrong);
     let mut view = View::default();
     events.iter().for_each(|event| view.apply(event.clone()));
-    let items = history(&chunks);
+    let items = kept_items(&chunks);
     if view.items(&items) != items {
         wrong(format!("events and history differ:\n  {:?}\n  {items:?}", view.items(&items)));
     }
@@ -104,6 +111,8 @@ pub(super) fn check_conversation(
             wrong(format!("a watcher saw:\n  {seen:?}\n  {view:?}"));
         }
     }
+    let log = Log { events: logged, chunks };
+    history_is_read(book, watchers, id, &log);
     let mut pages = book.pages();
     (0..interrupted(&items)).for_each(|_| pages.tally.count("a call is interrupted"));
     for event in &events {
@@ -112,6 +121,29 @@ pub(super) fn check_conversation(
         }
     }
     Some((Came { items, turns: view.sealed }, events))
+}
+
+/// What each watcher saw is a reading of the log, and what was acknowledged is in it.
+fn history_is_read(book: &Book, watchers: &[Watcher], id: &ConversationId, log: &Log) {
+    let of_it = watchers.iter().filter(|watcher| watcher.id == *id);
+    let clients: Vec<_> = of_it
+        .map(|watcher| Client {
+            name: watcher.name.clone(),
+            seen: std::mem::take(&mut watcher.seen().all),
+            is_at_end: true,
+        })
+        .collect();
+    // Messages are unique, and begin with the conversation's name.
+    let mine = |text: &&String| text.starts_with(&format!("{id}."));
+    let commands: Vec<_> = {
+        let pages = book.pages();
+        let (said, back) = (pages.accepted.iter().filter(mine), pages.taken_back.iter().filter(mine));
+        let said: HashSet<_> = said.cloned().collect();
+        said.into_iter().map(Command::Said).chain(back.cloned().map(Command::TakenBack)).collect()
+    };
+    for what in history::check(log, &clients, &commands) {
+        book.wrong(format!("{id}: {what}"));
+    }
 }
 
 /// Accepted messages are there exactly once, and no others twice.

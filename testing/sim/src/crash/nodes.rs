@@ -28,6 +28,15 @@ use world::World;
 
 /// Runs a world of this many nodes. `traced`: whether to record its trace.
 pub fn run(seed: u64, nodes: usize, traced: bool) -> Verdict {
+    run_with(seed, nodes, traced, false)
+}
+
+/// Runs a world whose watchers also go back to earlier cursors.
+pub fn run_restless(seed: u64, nodes: usize, traced: bool) -> Verdict {
+    run_with(seed, nodes, traced, true)
+}
+
+fn run_with(seed: u64, nodes: usize, traced: bool, is_restless: bool) -> Verdict {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -38,6 +47,9 @@ pub fn run(seed: u64, nodes: usize, traced: bool) -> Verdict {
     };
     runtime.block_on(async {
         let world = World::new(seed, Plan::of(seed, nodes), traced);
+        if is_restless {
+            world.watchers.iter().zip(seed..).for_each(|(watcher, seed)| watcher.make_restless(seed));
+        }
         let lives = world.run().await;
         let turns = world.check().iter().map(|came| came.turns).sum();
         let (trace, wrong, tally) = world.ledger.book.close();

@@ -9,6 +9,7 @@ use everturn_orchestrator::{Cursor, Error, Frame, Orchestrator};
 use everturn_wire::{AgentEvent, ConversationId};
 
 use super::{book::Book, view::View};
+use crate::history;
 
 /// A watcher. It outlives the processes. Clones share it.
 #[derive(Clone)]
@@ -23,12 +24,54 @@ pub(super) struct Watcher {
 pub(super) struct Seen {
     pub(super) cursor: Cursor,
     pub(super) view: View,
+    /// Everything it asked for and was told, also what it forgot when it went back.
+    pub(super) all: Vec<history::Seen>,
+    /// Chooses the cursors to which it goes back; `None` if it never does.
+    restless: Option<fastrand::Rng>,
+}
+
+impl Seen {
+    /// Chooses a cursor to connect with: the last one, or sometimes an earlier one.
+    fn choose(&mut self) -> Cursor {
+        let kept = |seen: &history::Seen| match seen {
+            history::Seen::Told(end, event) => Some((*end, event.clone())),
+            history::Seen::Asked(_) => None,
+        };
+        if let Some(rng) = &mut self.restless
+            && rng.bool()
+            && let Some((cursor, _)) = rng.choice(&self.all).and_then(kept)
+        {
+            self.view = View::default();
+            let mut events: Vec<(u64, AgentEvent)> = Vec::new();
+            for seen in &self.all {
+                match seen {
+                    history::Seen::Asked(cursor) => events.retain(|(end, _)| end <= cursor),
+                    told => events.extend(kept(told)),
+                }
+            }
+            events.retain(|(end, _)| *end <= cursor);
+            // It may have been told, and then forgotten, something else up to there.
+            if events.last().is_some_and(|(end, _)| *end == cursor) {
+                events.into_iter().for_each(|(_, event)| self.view.apply(event));
+                self.cursor = Cursor::from_value(cursor);
+            } else {
+                self.cursor = Cursor::default();
+            }
+        }
+        self.all.push(history::Seen::Asked(self.cursor.value()));
+        self.cursor
+    }
 }
 
 impl Watcher {
     pub(super) fn new(id: ConversationId, number: usize, book: Book) -> Self {
         let name = format!("{id}.w{number}");
         Self { id, name, book, seen: Arc::default() }
+    }
+
+    /// Sometimes goes back to an earlier cursor. The choices are its own, so that they change no others.
+    pub(super) fn make_restless(&self, seed: u64) {
+        self.seen().restless = Some(fastrand::Rng::with_seed(seed));
     }
 
     pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -52,7 +95,7 @@ impl Watcher {
 
     /// Watches until the connection breaks.
     pub(super) async fn follow(&self, orchestrator: &Orchestrator) -> Result<(), Error> {
-        let cursor = self.seen().cursor;
+        let cursor = self.seen().choose();
         let mut events = orchestrator.subscribe(&self.id, Some(cursor), true).await?;
         loop {
             let frame = events.next().await?;
@@ -75,6 +118,7 @@ impl Watcher {
         }
         self.book.told(&self.name, &event, frame.end().value());
         seen.cursor = frame.end();
+        seen.all.push(history::Seen::Told(frame.end().value(), event.clone()));
         seen.view.apply(event);
     }
 
