@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Failure, Image, OutputStream, QueuedMessage};
+use everturn_wire::{EventBody, Failure, Image, OutputStream, QueuedMessage};
 
 use crate::{Answer, Op, ReviewAnswer, ReviewerSwitch, StreamEvent};
 
@@ -20,6 +20,13 @@ pub enum Input {
         stream: OutputStream,
         /// The output.
         data: String,
+    },
+    /// A running tool asks a person, or its question was settled. Published, nothing else.
+    ToolAsks {
+        /// The id of the call.
+        call_id: String,
+        /// The event.
+        event: Box<EventBody>,
     },
     /// A tool finished.
     ToolDone {

@@ -178,6 +178,7 @@ impl Turn {
         match input {
             Input::Provider(op, event) => self.on_provider(now, op, event, schedule, fx),
             Input::ToolOutput { call_id, stream, data } => self.on_tool_output(call_id, stream, data, fx),
+            Input::ToolAsks { call_id, event } => self.on_tool_asks(&call_id, *event, fx),
             Input::ToolDone { step, call_id, answer } => {
                 self.on_tool_done(now, step, &call_id, answer, schedule, fx);
             }
@@ -359,6 +360,12 @@ impl Turn {
         if self.running_calls().any(|call| call.id == tool_call_id) && !data.is_empty() {
             let step_id = self.step().map(|step| self.step_id(step));
             fx.tell(EventBody::ToolOutput { step_id, tool_call_id, data, stream });
+        }
+    }
+
+    fn on_tool_asks(&self, tool_call_id: &str, event: EventBody, fx: &mut Effects) {
+        if self.running_calls().any(|call| call.id == tool_call_id) {
+            fx.tell(event);
         }
     }
 

@@ -34,6 +34,7 @@ use crate::{
     model_settings::OfConversation,
     observer::Observers,
     permission::Grants,
+    question::Questions,
     shutdown::Shutdown,
     timer::Timers,
 };
@@ -63,6 +64,8 @@ pub(crate) struct Conversation {
     pub(crate) model_settings: OfConversation,
     /// The tools that are allowed for the whole conversation.
     pub(crate) grants: Grants,
+    /// The open questions of its running tools.
+    pub(crate) questions: Arc<Questions>,
     /// The memory that it takes.
     pub(crate) account: Account,
     state: Mutex<State>,
@@ -157,6 +160,7 @@ impl Conversation {
             retry: Arc::default(),
             model_settings: OfConversation::default(),
             grants: Grants::default(),
+            questions: Arc::default(),
             account,
             state: Mutex::new(state),
             seat: Seat::new(parked, owner, home.shutdown.clone()),

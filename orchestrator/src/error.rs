@@ -113,7 +113,7 @@ pub enum Error {
         /// The `seq` in the request.
         seq: u64,
     },
-    /// The answer to a request for approval is invalid.
+    /// The answer to a request for approval, or to a question, is invalid.
     #[error("the answer cannot be used: {why}")]
     BadAnswer {
         /// Why.

@@ -18,6 +18,9 @@ const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\
 /// Shown as the output of a tool whose call waits for a person.
 const NEEDS_APPROVAL: &str = "This call waits for approval. It runs when somebody allows it.\n";
 
+/// Shown as the output of a tool that asks a person.
+const ASKS: &str = "This call waits for an answer to a question of its tool.\n";
+
 /// The start of a delta's event, up to its text.
 const TEXT: &[u8] = br#"{"type":"text-delta","delta":""#;
 const REASONING: &[u8] = br#"{"type":"reasoning-delta","delta":""#;
@@ -192,11 +195,11 @@ impl Frame {
     }
 
     /// Returns the event sent instead to subscribers without extensions, if any. They cannot take text back, so a note
-    /// in the text says that it starts again, if any was shown. They do not know approvals, so the tool's output says
-    /// why nothing happens.
+    /// in the text says that it starts again, if any was shown. They know neither approvals nor questions, so the
+    /// tool's output says why nothing happens.
     pub(crate) fn notice(&self, has_shown: bool) -> Option<Self> {
         let rewinds = has_shown && self.is(b"step-rewound\"");
-        if !rewinds && !self.is(b"approval-requested\"") {
+        if !rewinds && !self.is(b"approval-requested\"") && !self.is(b"question-asked\"") {
             return None;
         }
         let event: AgentEvent = serde_json::from_slice(self.json()).ok()?;
@@ -205,6 +208,12 @@ impl Frame {
                 step_id: Some(step_id),
                 tool_call_id,
                 data: NEEDS_APPROVAL.to_owned(),
+                stream: OutputStream::Stderr,
+            },
+            EventBody::QuestionAsked(question) => EventBody::ToolOutput {
+                step_id: Some(question.step_id),
+                tool_call_id: question.tool_call_id,
+                data: ASKS.to_owned(),
                 stream: OutputStream::Stderr,
             },
             _ => EventBody::TextDelta { delta: STARTS_AGAIN.to_owned() },

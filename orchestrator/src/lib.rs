@@ -35,6 +35,7 @@ mod orchestrator;
 mod pacing;
 mod panic;
 mod permission;
+mod question;
 mod registry;
 mod relay;
 mod report;
@@ -82,7 +83,7 @@ pub use schedule::{Exponential, Patient};
 pub use state::{MemoryState, StateStore, delete_documents};
 pub use status::StatusChange;
 pub use subscription::Subscription;
-pub use tool::{Invocation, Output, Policy, SourceState, Tool, ToolSource};
+pub use tool::{Ask, Invocation, Output, People, Policy, Reply, SourceState, Tool, ToolSource};
 pub use upstream::{Dialect, Outgoing, Passed, RelayProvider, Upstream};
 pub use view::View;
 

@@ -23,6 +23,11 @@ pub(crate) fn turn() -> TurnId {
     TurnId::from(Uuid::now_v7().simple().to_string())
 }
 
+/// Returns a unique id for a question.
+pub(crate) fn question() -> String {
+    Uuid::now_v7().simple().to_string()
+}
+
 /// Returns a unique id for a queued message.
 pub(crate) fn message() -> String {
     Uuid::now_v7().simple().to_string()

@@ -2,6 +2,7 @@
 
 mod excerpt;
 mod output;
+mod people;
 mod policy;
 mod source;
 
@@ -13,6 +14,7 @@ use everturn_wire::{ConversationId, ToolAnnotations, TurnId, Value};
 
 pub(crate) use excerpt::excerpt;
 pub use output::Output;
+pub use people::{Ask, People, Reply};
 pub use policy::Policy;
 pub use source::{SourceState, ToolSource};
 
@@ -63,6 +65,8 @@ pub struct Invocation {
     pub input: Value,
     /// Publishes live output.
     pub output: Output,
+    /// Asks the people who follow the conversation.
+    pub people: People,
 }
 
 /// The tools offered to turns, by name. Cheap to clone.

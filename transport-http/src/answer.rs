@@ -131,6 +131,8 @@ impl<T: Translator + 'static> Answer<T> {
         }
         let Ok(state) = self.api.orchestrator.status(&self.id).await else { return };
         let waits = state.status == ConversationStatus::Queued
+            // A tool that asks is running.
+            && state.questions.is_none()
             && state.approvals.is_some_and(|pending| asked.is_all_of(&pending));
         if waits {
             self.translator.wait_for_people(bytes);

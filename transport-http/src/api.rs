@@ -107,6 +107,7 @@ fn chat_routes() -> Router<Doors> {
         .route("/conversations/{id}/retry/abort", post(control::abort_retry))
         .route("/conversations/{id}/retry/now", post(control::retry_now))
         .route("/conversations/{id}/approvals", get(control::approvals).post(control::answer_approval))
+        .route("/conversations/{id}/questions", post(control::answer_question))
         .route("/conversations/{id}/approvals/tools/{tool}", delete(control::revoke_tool))
         .route("/conversations/{id}/queue", post(control::enqueue))
         .route("/conversations/{id}/queue/{messageId}", delete(control::cancel_queued))

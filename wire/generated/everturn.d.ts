@@ -41,6 +41,8 @@ export type AgentEvent =
   | TargetRestoredEvent
   | ApprovalRequestedEvent
   | ApprovalResolvedEvent
+  | QuestionAskedEvent
+  | QuestionSettledEvent
   | ReviewStartedEvent
   | ReviewCompletedEvent
   | CompactionStartedEvent
@@ -641,6 +643,8 @@ export interface ConversationState {
   approvals?: Array<ApprovalRequest>;
   /** Whether failures are retried automatically. */
   autoRetry?: boolean;
+  /** The open questions of running tools; absent if there are none. */
+  questions?: Array<Question>;
   /** The queued messages, oldest first; absent if there are none. */
   queue?: Array<QueuedMessage>;
   /** The retry in progress, if any. */
@@ -888,6 +892,31 @@ export interface Failure {
   unreached?: Unreached;
 }
 
+/** The type of a field's value. */
+export type FieldKind =
+  /** A string. */
+  | "text"
+  /** A number. */
+  | "number"
+  /** A whole number. */
+  | "integer"
+  /** True or false. */
+  | "boolean"
+  /** The value of one of the options, as a string. */
+  | "choice"
+  /** The values of any number of the options, as an array of strings. */
+  | "choices"
+  /** A value from a newer server. */
+  | (string & {});
+
+/** An option of a field. */
+export interface FieldOption {
+  /** Its value in the answer. */
+  value: string;
+  /** Its label; the value if absent. */
+  title?: string;
+}
+
 /** The final report of a turn that must end with one: the model's report, or the reason why there is none. */
 export interface FinalReport {
   /** Whether the model gave a report that fits its schema. */
@@ -1123,6 +1152,144 @@ export interface ProviderSilentEvent {
   turnId: TurnId;
   /** When the call times out if the silence continues, in epoch milliseconds. */
   givesUpAt?: number;
+}
+
+/** A question of a running tool to a person. Its call goes on when somebody answers. */
+export interface Question {
+  /** The id of the question. */
+  questionId: string;
+  /** The step that made the call. */
+  stepId: StepId;
+  /** The id of the call. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** Who asks: the name of the tool's source, such as an MCP server. */
+  asker: string;
+  /** What is asked for. */
+  kind: QuestionKind;
+  /** What the asker says, as plain text. */
+  message: string;
+  /** The fields of a form, in the order in which they are shown; at most 32. */
+  fields?: Array<QuestionField>;
+  /** The page to open, for the kind `url`. Must be opened by a person, never by a program. */
+  url?: string;
+}
+
+/** What a person does with a question. */
+export type QuestionAction =
+  /** Answers it. */
+  | "accept"
+  /** Declines to answer. The call goes on without. */
+  | "decline"
+  /** Dismisses it without a decision. */
+  | "cancel"
+  /** A value from a newer server. */
+  | (string & {});
+
+/** Request body of `POST /conversations/:id/questions`: a person's answer to a question. */
+export interface QuestionAnswer {
+  /** The question. */
+  questionId: string;
+  /** `accept`, `decline` or `cancel`; any other word is refused. */
+  action: QuestionAction;
+  /** The values of the form's fields by name, as an object of at most 64 KiB. Only with `accept`. */
+  content?: unknown;
+}
+
+/**
+ * Extension: a running tool asks a person. Its `tool-result` and the end of its turn settle the question, too, and so does
+ * another question of the same call. Transient.
+ */
+export interface QuestionAskedEvent {
+  type: "question-asked";
+  /** The id of the question. */
+  questionId: string;
+  /** The step that made the call. */
+  stepId: StepId;
+  /** The id of the call. */
+  toolCallId: string;
+  /** The tool's name. */
+  toolName: string;
+  /** Who asks: the name of the tool's source, such as an MCP server. */
+  asker: string;
+  /** What is asked for. */
+  kind: QuestionKind;
+  /** What the asker says, as plain text. */
+  message: string;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
+  /** The fields of a form, in the order in which they are shown; at most 32. */
+  fields?: Array<QuestionField>;
+  /** The page to open, for the kind `url`. Must be opened by a person, never by a program. */
+  url?: string;
+}
+
+/** A field of a form. */
+export interface QuestionField {
+  /** The name of the field in the answer. */
+  name: string;
+  /** The type of its value. */
+  kind: FieldKind;
+  /** What is filled in before: any JSON. */
+  default?: unknown;
+  /** An explanation. */
+  description?: string;
+  /** The format of a text: `email`, `uri`, `date` or `date-time`. */
+  format?: string;
+  /** The maximum, likewise. */
+  maximum?: number;
+  /** The minimum: of a number, of the length of a text in characters, or of the number of choices. */
+  minimum?: number;
+  /** What can be chosen; at most 100. */
+  options?: Array<FieldOption>;
+  /** True if the answer must have it. */
+  required?: boolean;
+  /** Its label; the name if absent. */
+  title?: string;
+}
+
+/** What a question asks for. */
+export type QuestionKind =
+  /** The values of a form. */
+  | "form"
+  /** Whether the person opens a page, which asks for the rest. */
+  | "url"
+  /** A login at the asker. The question ends when somebody has logged in. */
+  | "login"
+  /** A value from a newer server. */
+  | (string & {});
+
+/** How a question ended. */
+export type QuestionOutcome =
+  /** A person answered it; of a login: somebody has logged in. */
+  | "accepted"
+  /** A person declined. */
+  | "declined"
+  /** A person dismissed it. */
+  | "cancelled"
+  /** The asker does not wait any more. */
+  | "withdrawn"
+  /** A value from a newer server. */
+  | (string & {});
+
+/** Extension: a question was answered or withdrawn. The answer itself is in no event. Transient. */
+export interface QuestionSettledEvent {
+  type: "question-settled";
+  /** The question. */
+  questionId: string;
+  /** The step that made the call. */
+  stepId: StepId;
+  /** The id of the call. */
+  toolCallId: string;
+  /** The outcome. */
+  outcome: QuestionOutcome;
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The turn; absent on `status` only. */
+  turnId: TurnId;
 }
 
 /** Response of `DELETE /conversations/:id/queue/:messageId`. */

@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ApprovalScope, CallerCall, Category, ConversationId, Decision, FinalReport, ForcedBy, StepId, TurnId,
+    ApprovalScope, CallerCall, Category, ConversationId, Decision, FinalReport, ForcedBy, Question,
+    QuestionOutcome, StepId, TurnId,
 };
 
 mod because;
 mod compaction;
 mod outcome;
+mod output;
 mod queue;
 mod reason;
 mod report;
@@ -23,6 +25,7 @@ mod usage;
 pub use because::Because;
 pub use compaction::{CompactionCause, CompactionOutcome};
 pub use outcome::{RetryOutcome, Verdict};
+pub use output::OutputStream;
 pub use queue::QueuedMessage;
 pub use reason::DoneReason;
 pub use report::{ErrorReport, RejectedImage};
@@ -326,6 +329,20 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<String>,
     },
+    /// Extension: a running tool asks a person. Its `tool-result` and the end of its turn settle the question, too, and so does
+    /// another question of the same call. Transient.
+    QuestionAsked(Box<Question>),
+    /// Extension: a question was answered or withdrawn. The answer itself is in no event. Transient.
+    QuestionSettled {
+        /// The question.
+        question_id: String,
+        /// The step that made the call.
+        step_id: StepId,
+        /// The id of the call.
+        tool_call_id: String,
+        /// The outcome.
+        outcome: QuestionOutcome,
+    },
     /// Extension: a reviewer model started to review a tool call before it runs. Transient.
     ReviewStarted {
         /// The step that made the call.
@@ -447,6 +464,8 @@ impl EventBody {
             | Self::TargetRestored { .. }
             | Self::ApprovalRequested { .. }
             | Self::ApprovalResolved { .. }
+            | Self::QuestionAsked(_)
+            | Self::QuestionSettled { .. }
             | Self::ReviewStarted { .. }
             | Self::ReviewCompleted { .. }
             | Self::CompactionStarted { .. }
@@ -476,20 +495,4 @@ impl EventBody {
             _ => None,
         }
     }
-}
-
-/// The output stream of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum OutputStream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
-    #[serde(other)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    Unknown,
 }

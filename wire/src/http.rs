@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApprovalMode, ApprovalRequest, CallerCall, Category, ConversationId, ConversationStatus, DoneReason,
-    FinalReport, QueuedMessage, RetryState, Role, StoredChunk, TurnId, Usage,
+    FinalReport, Question, QueuedMessage, RetryState, Role, StoredChunk, TurnId, Usage,
 };
 pub use attempt::{Attempts, FailedAttempt};
 pub use call::{CallInfo, CallOrdered, CallPhase, Calls};
@@ -130,6 +130,9 @@ pub struct ConversationState {
     /// The tool calls that wait for a person's approval; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvals: Option<Vec<ApprovalRequest>>,
+    /// The open questions of running tools; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Vec<Question>>,
     /// The queued messages, oldest first; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<Vec<QueuedMessage>>,

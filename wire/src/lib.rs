@@ -27,6 +27,7 @@ mod id;
 mod message;
 mod model_settings;
 mod priority;
+mod question;
 mod report;
 mod request;
 mod retry_settings;
@@ -59,6 +60,10 @@ pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
 pub use model_settings::ModelSettings;
 pub use priority::Priority;
+pub use question::{
+    FieldKind, FieldOption, Question, QuestionAction, QuestionAnswer, QuestionField, QuestionKind,
+    QuestionOutcome,
+};
 pub use report::{FinalReport, ForcedBy, RequiredReport};
 pub use request::{CallerCall, CallerTool, Parameters, ResponseFormat, ToolChoice};
 pub use retry_settings::{

@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, CallOrdered, Calls, Chunk, ClusterState,
     Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow,
-    Message, ModelSettings, Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried,
-    RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked, SendRequest,
-    ServerMessage, Stopped, Targets, Tools, TurnMetricsList,
+    Message, ModelSettings, Models, QuestionAnswer, QueueCancelled, QueueRequest, Queued, RenameRequest,
+    Renamed, Retried, RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked,
+    SendRequest, ServerMessage, Stopped, Targets, Tools, TurnMetricsList,
 };
 
 mod asyncapi;
@@ -42,7 +42,7 @@ const UNIONS: [(&str, &str, bool); 7] = [
 ];
 
 /// Enums that clients read. A newer server may send other values.
-const OPEN_WORDS: [&str; 25] = [
+const OPEN_WORDS: [&str; 29] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
@@ -52,10 +52,14 @@ const OPEN_WORDS: [&str; 25] = [
     "CompactionOutcome",
     "ConversationStatus",
     "Decider",
+    "FieldKind",
     "ForcedBy",
     "OnQuota",
     "OutputStream",
     "Priority",
+    "QuestionAction",
+    "QuestionKind",
+    "QuestionOutcome",
     "RetryOutcome",
     "RetryPhase",
     "CallPhase",
@@ -128,7 +132,7 @@ fn definitions() -> Map<String, Value> {
         Health,
         ErrorBody,
     )>(&mut generator);
-    define::<(RenameRequest, Renamed, ModelSettings)>(&mut generator);
+    define::<(RenameRequest, Renamed, ModelSettings, QuestionAnswer)>(&mut generator);
     define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts, Tools)>(
         &mut generator,
     );

@@ -268,6 +268,7 @@ fn applies(turn: &Turn, input: &Input, now: Millis) -> bool {
     want != Want::Nothing
         && match input {
             Input::Provider(op, _) => want == Want::Stream(*op),
+            Input::ToolAsks { call_id, .. } => runs(call_id),
             Input::ToolOutput { call_id, data, .. } => runs(call_id) && !data.is_empty(),
             Input::ToolDone { step, call_id, .. } => {
                 let current = match want {

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use everturn_wire::{
-    ApprovalAnswer, ConversationId, QueueCancelled, Queued, RetryPatch, RetrySettingsState, TurnId,
+    ApprovalAnswer, ConversationId, QuestionAnswer, QueueCancelled, Queued, RetryPatch, RetrySettingsState,
+    TurnId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     Enqueue { text: String, message_id: String },
     CancelQueued { message_id: String },
     Answer(Box<ApprovalAnswer>),
+    Question(Box<QuestionAnswer>),
     RevokeTool { tool: String },
     ChangeRetry(Box<RetryPatch>),
 }

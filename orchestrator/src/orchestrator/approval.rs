@@ -1,9 +1,9 @@
-//! Approvals of tool calls by people.
+//! Answers of people: to requests for approval, and to questions of tools.
 
 use std::sync::Arc;
 
 use everturn_kernel::{Answer, Input};
-use everturn_wire::{ApprovalAnswer, ApprovalScope, Approvals, ConversationId, Verdict};
+use everturn_wire::{ApprovalAnswer, ApprovalScope, Approvals, ConversationId, QuestionAnswer, Verdict};
 use tokio::sync::oneshot;
 
 use super::Orchestrator;
@@ -94,6 +94,22 @@ impl Orchestrator {
             return Err(JournalError::Storage(why).into());
         }
         Ok(true)
+    }
+
+    /// Answers a question of a running tool. Returns whether the question was open: a late or second answer changes nothing.
+    ///
+    /// # Errors
+    /// When the conversation does not exist, or the answer does not fit; then the question stays open.
+    pub async fn answer_question(&self, id: &ConversationId, answer: QuestionAnswer) -> Result<bool, Error> {
+        self.switch(id, Command::Question(Box::new(answer))).await
+    }
+
+    pub(super) fn answer_question_here(
+        &self,
+        conversation: &Conversation,
+        answer: QuestionAnswer,
+    ) -> Result<bool, Error> {
+        conversation.questions.answer(answer).map_err(|why| Error::BadAnswer { why })
     }
 
     /// Revokes a tool's grant for the conversation: its calls need approval again. Durable when it returns. Returns

@@ -276,6 +276,7 @@ impl Orchestrator {
                 Reply::Cancelled(self.cancel_queued_here(conversation, message_id).await?)
             }
             Command::Answer(answer) => Reply::Done(self.answer_here(conversation, *answer).await?),
+            Command::Question(answer) => Reply::Done(self.answer_question_here(conversation, *answer)?),
             Command::RevokeTool { tool } => Reply::Done(self.revoke_tool_here(conversation, &tool).await?),
             Command::ChangeRetry(patch) => {
                 Reply::RetrySettings(Box::new(self.change_retry_of(conversation, &patch).await?))
@@ -297,7 +298,7 @@ fn known(
         (
             Reply::Done(false),
             Some(node),
-            Command::RetryNow { .. } | Command::AbortRetry | Command::Answer(_),
+            Command::RetryNow { .. } | Command::AbortRetry | Command::Answer(_) | Command::Question(_),
         ) => Err(Error::NoReply { id: id.clone(), node }),
         (reply, ..) => Ok(reply),
     }

@@ -132,6 +132,7 @@ impl Orchestrator {
             auto_retry: Some(auto_retry),
             turn_seq: turn.as_ref().map(|turn| turn.first_seq),
             approvals: turn.as_ref().map(|turn| turn.approvals.to_vec()).filter(|asked| !asked.is_empty()),
+            questions: Some(conversation.questions.list()).filter(|open| !open.is_empty()),
             queue: turn.as_ref().map(|_| state.live.queue.clone()).filter(|queue| !queue.is_empty()),
             retry: turn.and_then(|turn| turn.retry),
         })

@@ -19,7 +19,7 @@ use everturn_kernel::{
     Arguments, Checked, Effect, Effects, Host, Input, Millis, Op, ReviewAnswer, ReviewAttempt, StreamEvent,
     Target, ToolAnswer, ToolCall, Turn, Wait, Want,
 };
-use everturn_wire::{Category, ConversationStatus, EventBody, Failure, TurnId, Value};
+use everturn_wire::{ApprovalMode, Category, ConversationStatus, EventBody, Failure, StepId, TurnId, Value};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt, future};
 use tokio::sync::mpsc;
@@ -30,7 +30,7 @@ use super::{
     turn_task::{Opening, PendingReplies},
 };
 use crate::{
-    Invocation, JournalError, Output,
+    Invocation, JournalError, Output, People,
     cluster::Proof,
     conversation::{Batch, Called, Control, Conversation, Inbox, LeftoverMessages},
     model::{Choice, Model},
@@ -119,8 +119,9 @@ impl<'s> TurnHost<'s> {
         batch.approvals = self.settings.definition.approvals;
         let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id().to_owned());
-        // A turn that waits only for people is shown as `queued`.
-        let waits_for_people = matches!(turn.wait(), Wait::Person { .. });
+        // A turn that waits for people is shown as `queued`, also if a tool that asked them is running.
+        let is_asked = matches!(turn.want(), Want::Tools { .. }) && !self.conversation.questions.is_empty();
+        let waits_for_people = is_asked || matches!(turn.wait(), Wait::Person { .. });
         batch.status(if waits_for_people { ConversationStatus::Queued } else { ConversationStatus::Active });
         batch.supersede(self.settings.definition.supersedes);
         if turn.outcome().is_some() && closing && !turn.queue().is_empty() {
@@ -248,6 +249,9 @@ impl Host for TurnHost<'_> {
             proof.renew(sent_at);
         }
         self.grant(&batch).await;
+        if turn.outcome().is_some() {
+            self.conversation.questions.close_all();
+        }
         let (status, from) = (batch.head.status, batch.from);
         let (lines, calls) = (mem::take(&mut batch.lines), batch.provider_calls(turn));
         let stale = self.conversation.publish(batch, version, turn, next);
@@ -305,6 +309,12 @@ impl Host for TurnHost<'_> {
             call_id: call.id.clone(),
             input,
             output: Output::new(call.id.clone(), inbox.clone(), self.shared.max_live_output),
+            people: People::new(
+                self.conversation.questions.clone(),
+                (StepId::new(&self.turn_id, step), call.id.clone(), call.name.clone()),
+                inbox.clone(),
+                self.settings.definition.approvals == ApprovalMode::Deny,
+            ),
         };
         let (call_id, most) = (call.id.clone(), self.shared.max_tool_result);
         let (proof, clock) = (self.proof.clone(), self.shared.clock.clone());

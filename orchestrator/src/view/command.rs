@@ -1,8 +1,8 @@
 //! What a caller does with its conversations.
 
 use everturn_wire::{
-    ApprovalAnswer, ConversationId, ModelSettings, QueueCancelled, Queued, RetryPatch, RetrySettingsState,
-    TurnId,
+    ApprovalAnswer, ConversationId, ModelSettings, QuestionAnswer, QueueCancelled, Queued, RetryPatch,
+    RetrySettingsState, TurnId,
 };
 
 use super::View;
@@ -121,6 +121,14 @@ impl View {
     /// As there.
     pub async fn answer_approval(&self, id: &ConversationId, answer: ApprovalAnswer) -> Result<bool, Error> {
         self.all.answer_approval(&self.full(id)?, answer).await.map_err(|error| self.told(error))
+    }
+
+    /// See [`Orchestrator::answer_question`](crate::Orchestrator::answer_question).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn answer_question(&self, id: &ConversationId, answer: QuestionAnswer) -> Result<bool, Error> {
+        self.all.answer_question(&self.full(id)?, answer).await.map_err(|error| self.told(error))
     }
 
     /// See [`Orchestrator::revoke_tool`](crate::Orchestrator::revoke_tool).

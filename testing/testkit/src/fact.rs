@@ -113,6 +113,7 @@ fn name(input: &Input) -> &'static str {
     match input {
         Input::Provider(..) => "a provider speaks",
         Input::ToolOutput { .. } => "a tool prints",
+        Input::ToolAsks { .. } => "a tool asks",
         Input::ToolDone { .. } => "a tool is done",
         Input::Tick(_) => "tick",
         Input::Abort => "abort",

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 48] = [
+const ALLOWED: [(&str, &[&str]); 49] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
@@ -21,7 +21,9 @@ const ALLOWED: [(&str, &[&str]); 48] = [
     ("telemetry", &[]),
     // What the log tells about a turn.
     ("turn_log", &[]),
-    ("tool", &[]),
+    // Open questions of tools; not how they are asked.
+    ("question", &[]),
+    ("tool", &["new_id", "question"]),
     // Who asks; not what may be seen.
     ("caller", &[]),
     ("clock", &["panic"]),
@@ -80,6 +82,7 @@ const ALLOWED: [(&str, &[&str]); 48] = [
             "model_settings",
             "observer",
             "permission",
+            "question",
             "shutdown",
             "telemetry",
             "timer",

@@ -3,8 +3,8 @@
 use axum::Json as Answer;
 use everturn_orchestrator::RetryTurn;
 use everturn_wire::{
-    Answered, ApprovalAnswer, Approvals, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed,
-    Retried, RetryControl, RetryNowRequest, RetryRequest, Revoked, Stopped,
+    Answered, ApprovalAnswer, Approvals, QuestionAnswer, QueueCancelled, QueueRequest, Queued, RenameRequest,
+    Renamed, Retried, RetryControl, RetryNowRequest, RetryRequest, Revoked, Stopped,
 };
 
 use crate::{
@@ -65,6 +65,16 @@ pub(crate) async fn answer_approval(
 ) -> Result<Answer<Answered>, Refusal> {
     let via = answer.via.or_else(|| Some("http".to_owned()));
     let answered = api.orchestrator.answer_approval(&id, ApprovalAnswer { via, ..answer }).await?;
+    Ok(Answer(Answered { conversation_id: id, answered }))
+}
+
+/// `POST /conversations/{id}/questions`
+pub(crate) async fn answer_question(
+    api: Api,
+    Conversation(id): Conversation,
+    Json(answer): Json<QuestionAnswer>,
+) -> Result<Answer<Answered>, Refusal> {
+    let answered = api.orchestrator.answer_question(&id, answer).await?;
     Ok(Answer(Answered { conversation_id: id, answered }))
 }
 

@@ -56,6 +56,7 @@ async fn every_described_call_is_served_with_its_type() {
                 let all = json!({
                     "message": "Hi", "text": "Hi", "turnId": "none", "enabled": true, "title": "Hi",
                     "stepId": "none#0", "toolCallId": "none", "verdict": "denied",
+                    "questionId": "none", "action": "decline",
                 });
                 Body::from(all.to_string())
             };
@@ -91,5 +92,5 @@ async fn every_described_call_is_served_with_its_type() {
             calls += 1;
         }
     }
-    assert_eq!(calls, 52);
+    assert_eq!(calls, 53);
 }

@@ -57,7 +57,14 @@ fn add_unknown_field(value: &mut Value) {
             let free = |name: &str| {
                 matches!(
                     name,
-                    "input" | "inputSchema" | "schema" | "report" | "modelInfo" | "data" | "fallbackChains"
+                    "input"
+                        | "content"
+                        | "inputSchema"
+                        | "schema"
+                        | "report"
+                        | "modelInfo"
+                        | "data"
+                        | "fallbackChains"
                 )
             };
             fields.iter_mut().filter(|(name, _)| !free(name)).for_each(|(_, field)| add_unknown_field(field));

@@ -11,6 +11,7 @@ mod chunk;
 mod event;
 pub(crate) mod frame;
 mod http;
+mod question;
 mod retry_settings;
 
 /// The samples of one type, as JSON.
@@ -66,6 +67,7 @@ pub(crate) fn families() -> Vec<Family> {
     ];
     families.extend(http::conversation());
     families.extend(approval::families());
+    families.extend(question::families());
     families.extend(http::control());
     families.extend(retry_settings::families());
     families

@@ -1,7 +1,7 @@
 //! Inputs of a turn.
 
 use everturn_kernel::{Answer, Input, ReviewerSwitch};
-use everturn_wire::{OutputStream, QueuedMessage};
+use everturn_wire::{EventBody, OutputStream, QuestionOutcome, QueuedMessage, StepId};
 use proptest::{collection::vec, prelude::*};
 
 use super::{any_call_id, any_event, any_failure, any_op, any_review_answer, any_tool_answer};
@@ -17,6 +17,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
             stream: OutputStream::Stderr,
             data: "x".into()
         }),
+        1 => any_call_id().prop_map(|call_id| Input::ToolAsks { event: Box::new(settled(&call_id)), call_id }),
         2 => any_op().prop_map(Input::Tick),
         3 => (0..2u32, any_call_id(), any::<(bool, bool)>()).prop_map(|(step, call_id, (allows, whole_tool))| {
             Input::Answer(Box::new(Answer { step, call_id, allows, whole_tool, reason: None, name: None, via: None }))
@@ -68,4 +69,13 @@ fn any_steering() -> impl Strategy<Value = Input> {
             .prop_map(|(message_id, text)| Input::Steer(QueuedMessage { message_id, text })),
         1 => "[mn]".prop_map(|message_id| Input::Unsteer { message_id }),
     ]
+}
+
+fn settled(call_id: &str) -> EventBody {
+    EventBody::QuestionSettled {
+        question_id: "q".into(),
+        step_id: StepId::new(&"t".into(), 0),
+        tool_call_id: call_id.into(),
+        outcome: QuestionOutcome::Accepted,
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 52] = [
+pub(super) const CALLS: [Call; 53] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -174,6 +174,14 @@ pub(super) const CALLS: [Call; 52] = [
         summary: "Answer a request for approval. A late or second answer changes nothing; the response says so.",
         parameters: &["id"],
         takes: Some("ApprovalAnswer"),
+        answer: Answer::Body("Answered"),
+    },
+    Call {
+        name: "POST /conversations/{id}/questions",
+        id: "answerQuestion",
+        summary: "Answer a question of a running tool. An answer that does not fit its form is refused, and the question stays open. A late or second answer changes nothing; the response says so.",
+        parameters: &["id"],
+        takes: Some("QuestionAnswer"),
         answer: Answer::Body("Answered"),
     },
     Call {

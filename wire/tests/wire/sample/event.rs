@@ -259,7 +259,7 @@ pub(crate) fn extension() -> Vec<AgentEvent> {
         },
         EventBody::TargetRestored { to: "main/large".into(), role: TargetRole::Compactor },
     ];
-    let told = retries_ended().into_iter().chain(rest).chain(permission());
+    let told = retries_ended().into_iter().chain(rest).chain(permission()).chain(super::question::events());
     told.chain(compaction()).chain(report()).map(event).collect()
 }
 

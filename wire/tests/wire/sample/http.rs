@@ -18,6 +18,7 @@ use super::{
     chunk::text,
     event::{bare_usage, full_usage, retries},
     frame::{images, model_settings, required_report},
+    question,
     retry_settings::all_settings,
 };
 
@@ -178,6 +179,7 @@ fn states() -> [ConversationState; 2] {
         turn_seq: None,
         retry: None,
         approvals: None,
+        questions: None,
         queue: None,
     };
     let waiting = ConversationState {
@@ -187,6 +189,7 @@ fn states() -> [ConversationState; 2] {
         turn_seq: Some(7),
         retry: Some(retries()[0].clone()),
         approvals: Some(approval::requests().to_vec()),
+        questions: Some(question::questions()),
         queue: Some(vec![QueuedMessage { message_id: "m1".into(), text: "faster".into() }]),
         ..idle.clone()
     };

@@ -1,0 +1,70 @@
+//! The open questions of a conversation's running tools. Only in memory: a call that is interrupted asks again, or not at all.
+
+mod fit;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use everturn_wire::{Question, QuestionAction, QuestionAnswer, Value};
+use tokio::sync::oneshot;
+
+/// The open questions, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Questions(Mutex<Vec<Open>>);
+
+#[derive(Debug)]
+struct Open {
+    question: Question,
+    answer: oneshot::Sender<Given>,
+}
+
+/// What a person gave: a content only if the question is accepted, and one that fits.
+pub(crate) type Given = (QuestionAction, Option<Value>);
+
+impl Questions {
+    /// Opens a question. Its answer is received once; it ends with [`close`](Self::close).
+    pub(crate) fn open(&self, question: Question) -> oneshot::Receiver<Given> {
+        let (answer, given) = oneshot::channel();
+        self.all().push(Open { question, answer });
+        given
+    }
+
+    pub(crate) fn close(&self, id: &str) {
+        self.all().retain(|open| open.question.question_id != id);
+    }
+
+    /// Closes all of them: their turn is over.
+    pub(crate) fn close_all(&self) {
+        self.all().clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all().is_empty()
+    }
+
+    pub(crate) fn list(&self) -> Vec<Question> {
+        self.all().iter().map(|open| open.question.clone()).collect()
+    }
+
+    /// Gives an answer to its question. Returns whether the question was open.
+    ///
+    /// # Errors
+    /// Returns why it does not fit, for people. The question stays open.
+    pub(crate) fn answer(&self, answer: QuestionAnswer) -> Result<bool, String> {
+        let mut all = self.all();
+        let is_it = |open: &Open| open.question.question_id == answer.question_id;
+        let Some(at) = all.iter().position(is_it) else { return Ok(false) };
+        let content = match answer.action {
+            QuestionAction::Accept => fit::content(&all[at].question, answer.content)?,
+            QuestionAction::Decline | QuestionAction::Cancel => None,
+            _ => return Err("the action must be \"accept\", \"decline\" or \"cancel\"".to_owned()),
+        };
+        let open = all.remove(at);
+        drop(all);
+        // Fails if the tool has just ended.
+        Ok(open.answer.send((answer.action, content)).is_ok())
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,158 @@
+//! Questions of running tools to people.
+
+use std::{future::pending, sync::Arc};
+
+use everturn_kernel::Input;
+use everturn_wire::{
+    EventBody, Question, QuestionAction, QuestionField, QuestionKind, QuestionOutcome, StepId, Value,
+};
+use tokio::sync::{Mutex, mpsc};
+
+use crate::{new_id, question::Questions};
+
+/// The people who can answer questions of a call. A call has one open question at a time; others wait for it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct People(Arc<Call>);
+
+#[derive(Debug)]
+struct Call {
+    questions: Arc<Questions>,
+    step_id: StepId,
+    call_id: String,
+    tool: String,
+    inbox: mpsc::Sender<Box<Input>>,
+    /// Whether nobody is there to answer.
+    is_alone: bool,
+    alone: Mutex<()>,
+}
+
+/// What a tool asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// The values of these fields.
+    Form(Vec<QuestionField>),
+    /// That the person opens this page.
+    Url(String),
+    /// A login at the tool's source.
+    Login,
+}
+
+/// A person's answer, which fits what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The values of a form by name; an empty object for other questions.
+    Accepted(Value),
+    /// The person declined.
+    Declined,
+    /// The person dismissed the question, or nobody is there to answer.
+    Cancelled,
+}
+
+impl People {
+    pub(crate) fn new(
+        questions: Arc<Questions>,
+        (step_id, call_id, tool): (StepId, String, String),
+        inbox: mpsc::Sender<Box<Input>>,
+        is_alone: bool,
+    ) -> Self {
+        Self(Arc::new(Call { questions, step_id, call_id, tool, inbox, is_alone, alone: Mutex::default() }))
+    }
+
+    /// Asks in the name of `asker`, and waits for the answer, however long it takes. Dropping the future withdraws the question.
+    /// Nothing of it may be secret.
+    pub async fn ask(&self, asker: &str, message: &str, ask: Ask) -> Reply {
+        // The other never comes.
+        self.ask_until(asker, message, ask, pending()).await.unwrap_or(Reply::Cancelled)
+    }
+
+    /// Like [`ask`](Self::ask), but returns `None` when what is asked for has happened otherwise.
+    pub async fn ask_until(
+        &self,
+        asker: &str,
+        message: &str,
+        ask: Ask,
+        happened: impl Future<Output = ()> + Send,
+    ) -> Option<Reply> {
+        let call = &*self.0;
+        if call.is_alone {
+            return Some(Reply::Cancelled);
+        }
+        let _alone = call.alone.lock().await;
+        let (kind, fields, url) = match ask {
+            Ask::Form(fields) => (QuestionKind::Form, fields, None),
+            Ask::Url(url) => (QuestionKind::Url, Vec::new(), Some(url)),
+            Ask::Login => (QuestionKind::Login, Vec::new(), None),
+        };
+        let question = Question {
+            question_id: new_id::question(),
+            step_id: call.step_id.clone(),
+            tool_call_id: call.call_id.clone(),
+            tool_name: call.tool.clone(),
+            asker: asker.to_owned(),
+            kind,
+            message: message.to_owned(),
+            fields,
+            url,
+        };
+        let open = Open { call, id: Some(question.question_id.clone()) };
+        let answer = call.questions.open(question.clone());
+        call.tell(EventBody::QuestionAsked(Box::new(question))).await;
+        let given = tokio::select! {
+            given = answer => Some(given),
+            () = happened => None,
+        };
+        let (reply, outcome) = match given {
+            Some(Ok((QuestionAction::Accept, content))) => {
+                let content = content.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+                (Some(Reply::Accepted(content)), QuestionOutcome::Accepted)
+            }
+            Some(Ok((QuestionAction::Decline, _))) => (Some(Reply::Declined), QuestionOutcome::Declined),
+            Some(_) => (Some(Reply::Cancelled), QuestionOutcome::Cancelled),
+            None => (None, QuestionOutcome::Accepted),
+        };
+        if let Some(settled) = open.settled(outcome) {
+            call.tell(settled).await;
+        }
+        reply
+    }
+}
+
+impl Call {
+    /// Fails when the turn is over; then nobody needs it.
+    async fn tell(&self, event: EventBody) {
+        let _ = self.inbox.send(self.input(event)).await;
+    }
+
+    fn input(&self, event: EventBody) -> Box<Input> {
+        Box::new(Input::ToolAsks { call_id: self.call_id.clone(), event: Box::new(event) })
+    }
+}
+
+/// A question until it is settled.
+struct Open<'c> {
+    call: &'c Call,
+    id: Option<String>,
+}
+
+impl Open<'_> {
+    /// Closes the question, once.
+    fn close(&mut self, outcome: QuestionOutcome) -> Option<EventBody> {
+        let question_id = self.id.take()?;
+        self.call.questions.close(&question_id);
+        let (step_id, tool_call_id) = (self.call.step_id.clone(), self.call.call_id.clone());
+        Some(EventBody::QuestionSettled { question_id, step_id, tool_call_id, outcome })
+    }
+
+    fn settled(mut self, outcome: QuestionOutcome) -> Option<EventBody> {
+        self.close(outcome)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if let Some(event) = self.close(QuestionOutcome::Withdrawn) {
+            // Without room, the call's result tells.
+            let _ = self.call.inbox.try_send(self.call.input(event));
+        }
+    }
+}
