@@ -17,6 +17,7 @@ mod moving;
 mod order;
 mod place;
 mod prompt;
+mod question;
 mod run;
 mod server;
 mod settings;

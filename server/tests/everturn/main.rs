@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking, and may say why")]
 
 mod approval;
+mod asking;
 mod branch;
 #[cfg(target_os = "linux")]
 mod burst;

@@ -16,7 +16,7 @@ use super::{
     order::{self, Order},
     prompt::{Answer, Prompt},
     story::Ending,
-    turn::{NOT_ASKED, NOTHING_QUEUED},
+    turn::{NO_QUESTION, NOT_ASKED, NOTHING_QUEUED},
     view::Line,
 };
 
@@ -102,6 +102,7 @@ impl Chat {
                 Order::Stop => Line::Note("Nothing runs.".to_owned()),
                 Order::Cancel => Line::Note(NOTHING_QUEUED.to_owned()),
                 Order::Answer(_) => Line::Error(NOT_ASKED.to_owned()),
+                Order::Skip | Order::Decline => Line::Error(NO_QUESTION.to_owned()),
                 Order::Wrong(why) => Line::Error(why),
                 order @ (Order::Say(_) | Order::File(..) | Order::Retry(_) | Order::Edit(_)) => {
                     let ending = self.begin(order, false, interrupt).await?;

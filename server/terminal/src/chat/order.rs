@@ -25,6 +25,10 @@ pub(super) enum Order {
     File(String, String),
     /// Answer the call that waits for approval.
     Answer(Choice),
+    /// Take what is filled in for a field of a question, or leave it out.
+    Skip,
+    /// Decline the question of a tool.
+    Decline,
     /// Choose this model or route, or list them.
     Model(Option<String>),
     /// Begin a new conversation.
@@ -69,6 +73,8 @@ impl Order {
             "/allow" if is_bare => Self::Answer(Choice::Once),
             "/allow" if rest == ALWAYS => Self::Answer(Choice::Always),
             "/deny" => Self::Answer(Choice::Deny(one())),
+            "/skip" if is_bare => Self::Skip,
+            "/decline" if is_bare => Self::Decline,
             "/new" if is_bare => Self::New,
             "/compact" if is_bare => Self::Compact,
             "/conversations" => Self::Conversations(one()),

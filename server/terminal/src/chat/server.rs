@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use everturn_wire::{ConversationId, Models, QueueCancelled, Retried};
+use everturn_wire::{Answered, ConversationId, Models, QuestionAnswer, QueueCancelled, Retried};
 use tokio::time::timeout;
 
 use super::{
@@ -130,6 +130,17 @@ impl Server {
         let ask = async |remote: Remote<'_>| {
             let answer = remote.post(&path).await?.context("there is nothing to summarize yet")?;
             Ok(answer.read::<Retried>()?.cursor)
+        };
+        self.patiently(ask).await
+    }
+
+    /// Answers a question of a tool. Returns false if it is too late.
+    pub(super) async fn answer_question(&self, id: &ConversationId, answer: &QuestionAnswer) -> Result<bool> {
+        let path = format!("/conversations/{id}/questions");
+        let ask = async |remote: Remote<'_>| {
+            let told = remote.post_with(&path, answer).await?;
+            let told: Option<Answered> = told.map(|answer| answer.read()).transpose()?;
+            Ok(told.is_some_and(|told| told.answered))
         };
         self.patiently(ask).await
     }

@@ -18,6 +18,7 @@ use everturn_wire::{
 use tokio::time::Instant;
 
 use super::approval::{Approvals, Choice, Request};
+use super::question::Questions;
 use super::view::{Count, Line, Silence, Status, View, Wait};
 use crate::{calendar::Calendar, decision, failure_summary::FailureSummary, remote::Clock, wording};
 pub(super) use ending::Ending;
@@ -84,6 +85,7 @@ pub(super) struct Story {
     /// The running tools, by call id.
     calls: HashMap<String, String>,
     pub(super) approvals: Approvals,
+    pub(super) questions: Questions,
     /// The tools of calls under review, by call id.
     reviews: HashMap<String, String>,
     /// Why earlier messages are being summarized; afterwards the model is asked for the answer.
@@ -123,6 +125,7 @@ impl Story {
             outcome: None,
             calls: HashMap::new(),
             approvals: Approvals::default(),
+            questions: Questions::default(),
             reviews: HashMap::new(),
             compaction: None,
             error: String::new(),
@@ -172,7 +175,7 @@ impl Story {
             body => {
                 self.show(body, view)?;
                 // A request for approval stays visible, whatever else happens.
-                self.approvals.show(view)?;
+                self.show_asked(view)?;
             }
         }
         Ok(None)
@@ -239,6 +242,7 @@ impl Story {
     /// Shows the current status again after reconnecting.
     pub(super) fn resume(&mut self, view: &mut dyn View) -> io::Result<()> {
         self.approvals.reopen();
+        self.questions.reopen();
         view.status(match &self.chain {
             Some(Chain::Waiting(wait)) => Status::Retrying(wait.clone()),
             Some(Chain::Asking(count)) => {
@@ -246,7 +250,15 @@ impl Story {
             }
             None => self.asking(),
         })?;
-        self.approvals.show(view)
+        self.show_asked(view)
+    }
+
+    /// Shows the question or the request for approval that waits. One at a time, so that a typed line cannot be meant for both.
+    fn show_asked(&mut self, view: &mut dyn View) -> io::Result<()> {
+        if !self.approvals.is_shown() {
+            self.questions.show(view)?;
+        }
+        if self.questions.is_open() { Ok(()) } else { self.approvals.show(view) }
     }
 
     /// Shows that the wait is over, perhaps early.
@@ -297,6 +309,7 @@ impl Story {
             }
             EventBody::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
                 self.approvals.forget(&tool_call_id);
+                self.questions.forget(&tool_call_id);
                 let call = self.calls.remove(&tool_call_id).unwrap_or(tool_name);
                 self.on_step();
                 view.line(&Line::Tool { call, result: wording::one_line(&content, RESULT), is_error })?;
@@ -367,6 +380,16 @@ impl Story {
             | EventBody::ApprovalResolved { .. }
             | EventBody::ReviewStarted { .. }
             | EventBody::ReviewCompleted { .. }) => self.permission(body, view),
+            EventBody::QuestionAsked(question) => {
+                self.questions.ask(*question);
+                Ok(())
+            }
+            EventBody::QuestionSettled { question_id, outcome, .. } => {
+                if let Some(told) = self.questions.settle(&question_id, outcome) {
+                    view.line(&Line::Note(told))?;
+                }
+                view.status(Status::Asking)
+            }
             body @ (EventBody::ReportMissing { .. }
             | EventBody::ReportForced { .. }
             | EventBody::FinalReport(_)) => self.on_report(body, view),

@@ -1,5 +1,7 @@
 //! One turn, from the message to its end: consumes events and keys, updates a view.
 
+mod answering;
+
 use std::{collections::VecDeque, time::Duration};
 
 use crate::wording;
@@ -37,6 +39,9 @@ const UNATTENDED: &str = "nobody is there to answer";
 
 /// Shown when a person answers although no call waits.
 pub(super) const NOT_ASKED: &str = "No call waits for approval.";
+
+/// Shown when a person answers although no tool asks.
+pub(super) const NO_QUESTION: &str = "No tool asks anything.";
 
 /// Shown when there is no message to withdraw.
 pub(super) const NOTHING_QUEUED: &str = "No message is queued.";
@@ -210,7 +215,9 @@ impl<'a> Turn<'a> {
             }
             let acts = Acts {
                 asks_now: self.story.may_ask_now(),
-                answers: self.story.approvals.may_answer() && self.stopping.is_none(),
+                answers: self.story.approvals.may_answer()
+                    && !self.story.questions.is_open()
+                    && self.stopping.is_none(),
             };
             let ended = tokio::select! {
                 news = self.link.next() => self.hear(news?)?,
@@ -314,6 +321,18 @@ impl<'a> Turn<'a> {
     /// Handles a line typed while the turn runs.
     async fn order(&mut self, line: String) -> Result<Option<Ending>> {
         let line = match Order::of(&line) {
+            Order::Skip => {
+                self.step(None).await?;
+                return Ok(None);
+            }
+            Order::Decline => {
+                self.decline().await?;
+                return Ok(None);
+            }
+            Order::Say(text) if self.story.questions.is_open() => {
+                self.step(Some(&text)).await?;
+                return Ok(None);
+            }
             Order::Retry(model) if self.story.may_ask_now() => match model {
                 Some(model) => self.choose(&model).await?,
                 None => {

@@ -94,6 +94,8 @@ pub(super) enum Status {
     Reviewing(String),
     /// A tool call waits for a person's answer.
     Approval(Asked),
+    /// A tool waits for a person's answer.
+    Question,
     /// Reconnecting to the server.
     Reconnecting { tried: u32, of: u32 },
     /// The turn is being stopped.

@@ -11,7 +11,7 @@ struct Command {
 }
 
 /// All commands, as `/help` lists them.
-const COMMANDS: [Command; 20] = [
+const COMMANDS: [Command; 22] = [
     of("/help", "", "list these commands"),
     of("/model", "[MODEL]", "choose the model or route, also for a turn that waits; alone, list them"),
     of(
@@ -25,6 +25,8 @@ const COMMANDS: [Command; 20] = [
     of("/cancel", "", "take the last queued message back"),
     of("/allow", "[always]", "allow the tool call that waits; always: its tool in this conversation"),
     of("/deny", "[REASON]", "deny the tool call that waits"),
+    of("/skip", "", "leave out a field that a tool asks for, or take what is filled in"),
+    of("/decline", "", "decline the question of a tool"),
     of("/allowed", "", "list the tools that are allowed in this conversation"),
     of("/revoke", "TOOL", "ask before each call of that tool again"),
     of("/new", "", "begin a new conversation"),

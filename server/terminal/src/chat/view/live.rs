@@ -187,7 +187,8 @@ impl<W: Write> Live<W> {
                     Status::Retrying(_)
                     | Status::AskingAgain { .. }
                     | Status::Silent(_)
-                    | Status::Approval(_),
+                    | Status::Approval(_)
+                    | Status::Question,
                     0,
                 ) if has_status => {
                     queue!(self.out, SetForegroundColor(Color::Yellow))?;
@@ -239,6 +240,8 @@ impl<W: Write> Live<W> {
             Status::Reviewing(name) => timed(&format!("Reviewing {name}")),
             Status::Approval(asked) if self.has_keys => asked.words(now, self.width(), self.draft.is_some()),
             Status::Approval(_) => timed("Waiting for approval"),
+            Status::Question if self.has_keys => "Waiting for your answer (/decline declines)".to_owned(),
+            Status::Question => timed("Waiting for an answer"),
             Status::Reconnecting { tried, of } => {
                 timed(&format!("Connection lost, reconnecting ({tried}/{of})"))
             }

@@ -97,6 +97,7 @@ impl<O: Write, E: Write> View for Plain<O, E> {
             | Status::Thinking
             | Status::Reviewing(_)
             | Status::Approval(_)
+            | Status::Question
             | Status::Stopping => Ok(()),
         }
     }
