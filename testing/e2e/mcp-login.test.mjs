@@ -216,6 +216,32 @@ for (const colorScheme of ['light', 'dark']) {
   }
 }
 
+for (const [width, colorScheme] of [[390, 'dark'], [1280, 'light']]) {
+  test(`a call whose login was revoked waits, and goes on after a login on its card, ${width} px, ${colorScheme}`, async () => {
+    await start();
+    await openTools({ colorScheme, reducedMotion: 'reduce', viewport: { width, height: 800 } });
+    await is('needs a login');
+    await control({ asks: true });
+    await (await logIn('Allow')).close();
+    await is('running');
+    await page.keyboard.press('Escape');
+    await control({ revoke: 'all' });
+    provider.says({ calls: [{ name: 'locked__greet' }] }, 'Greeted.');
+    await send(page, 'Greet');
+    const card = page.locator('.question');
+    await card.waitFor();
+    assert.equal(await card.getAttribute('aria-label'), 'locked needs a login');
+    assert.deepEqual(await findings(page), []);
+    if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, `login-question-${width}-${colorScheme}.png`) });
+    await (await logIn('Allow')).close();
+    await page.waitForFunction(() => document.querySelector('.settled .turn div.answer'));
+    assert.match(await answerText(page), /Greeted\./);
+    assert.match(JSON.stringify(provider.requests.at(-1)), /hello, friend/);
+    assert.deepEqual(await page.locator('.permission > p').allTextContents(), ['Logged in (locked)']);
+    assert.equal((await control()).calls, 1, 'the refused call had no effect');
+  });
+}
+
 const tools = async () => (await (await fetch(`${server.url}/tools`)).json()).sources[0];
 
 async function until(holds) {

@@ -5,15 +5,19 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_wire::OutputStream;
-use rmcp::model::ProgressToken;
-use tokio::sync::mpsc;
+use everturn_wire::{ConversationId, OutputStream};
+use rmcp::model::{ElicitRequestParams, ElicitResult, ProgressToken};
+use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of messages queued for display per call. Messages beyond that are dropped.
 const PLACES: usize = 256;
 
 /// Maximum number of progress messages kept before their call is registered.
 const EARLY: usize = 64;
+
+/// Shown when a question of a server cannot be put to anybody.
+const AMBIGUOUS: &str =
+    "The server asked a question that may have been for another conversation: it was declined.\n";
 
 /// A message from a server during a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,23 +26,47 @@ pub(crate) struct Piece {
     pub(crate) text: String,
 }
 
+/// A question of the server for the person behind a call.
+pub(crate) struct Asked {
+    pub(crate) params: ElicitRequestParams,
+    pub(crate) reply: oneshot::Sender<ElicitResult>,
+}
+
+/// What a server says during a call.
+pub(crate) struct Heard {
+    pub(crate) pieces: mpsc::Receiver<Piece>,
+    pub(crate) questions: mpsc::Receiver<Asked>,
+}
+
 /// The running calls of a connection.
 #[derive(Default)]
 pub(crate) struct Calls(Mutex<Running>);
 
 #[derive(Default)]
 struct Running {
-    pieces: HashMap<ProgressToken, mpsc::Sender<Piece>>,
+    calls: HashMap<ProgressToken, Call>,
+    /// How many calls have begun.
+    begun: u64,
     /// Progress of calls that are not registered yet. The token of a call is known only after it was sent, when
     /// progress may already have arrived.
     early: VecDeque<(ProgressToken, Piece)>,
 }
 
+struct Call {
+    /// Of all calls that have begun, its number.
+    number: u64,
+    conversation_id: ConversationId,
+    pieces: mpsc::Sender<Piece>,
+    questions: mpsc::Sender<Asked>,
+}
+
 impl Calls {
-    /// Registers a call. Returns its messages from its beginning.
-    pub(crate) fn begin(&self, token: ProgressToken) -> mpsc::Receiver<Piece> {
-        let (sender, receiver) = mpsc::channel(PLACES);
+    /// Registers a call. Returns what the server says about it from its beginning.
+    pub(crate) fn begin(&self, token: ProgressToken, conversation_id: ConversationId) -> Heard {
+        let (sender, pieces) = mpsc::channel(PLACES);
+        let (asker, questions) = mpsc::channel(1);
         let mut running = self.running();
+        running.begun += 1;
         running.early.retain(|(of, piece)| {
             let is_its = *of == token;
             if is_its {
@@ -46,20 +74,21 @@ impl Calls {
             }
             !is_its
         });
-        running.pieces.insert(token, sender);
-        receiver
+        let call = Call { number: running.begun, conversation_id, pieces: sender, questions: asker };
+        running.calls.insert(token, call);
+        Heard { pieces, questions }
     }
 
     pub(crate) fn end(&self, token: &ProgressToken) {
-        self.running().pieces.remove(token);
+        self.running().calls.remove(token);
     }
 
     /// Delivers progress of a call.
     pub(crate) fn progress(&self, token: ProgressToken, piece: Piece) {
         let mut running = self.running();
-        if let Some(call) = running.pieces.get(&token) {
+        if let Some(call) = running.calls.get(&token) {
             // If the reader cannot keep up, only outdated progress is lost.
-            let _ = call.try_send(piece);
+            let _ = call.pieces.try_send(piece);
             return;
         }
         if running.early.len() == EARLY {
@@ -71,10 +100,25 @@ impl Calls {
     /// Delivers a log message, which names no call, to all running calls. Returns whether there are any.
     pub(crate) fn log(&self, piece: &Piece) -> bool {
         let running = self.running();
-        for call in running.pieces.values() {
-            let _ = call.try_send(piece.clone());
+        for call in running.calls.values() {
+            let _ = call.pieces.try_send(piece.clone());
         }
-        !running.pieces.is_empty()
+        !running.calls.is_empty()
+    }
+
+    /// Returns where to put a question that names no call: to the newest one, unless the question may be for another conversation;
+    /// then all of them are told that it was declined.
+    pub(crate) fn asker(&self) -> Option<mpsc::Sender<Asked>> {
+        let running = self.running();
+        let newest = running.calls.values().max_by_key(|call| call.number)?;
+        if running.calls.values().all(|call| call.conversation_id == newest.conversation_id) {
+            return Some(newest.questions.clone());
+        }
+        for call in running.calls.values() {
+            let piece = Piece { stream: OutputStream::Stderr, text: AMBIGUOUS.to_owned() };
+            let _ = call.pieces.try_send(piece);
+        }
+        None
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
@@ -101,7 +145,7 @@ mod tests {
         let calls = Calls::default();
         calls.progress(token(1), piece("early"));
         calls.progress(token(2), piece("of another"));
-        let mut pieces = calls.begin(token(1));
+        let mut pieces = calls.begin(token(1), "a".into()).pieces;
         calls.progress(token(1), piece("late"));
         assert_eq!((pieces.try_recv(), pieces.try_recv()), (Ok(piece("early")), Ok(piece("late"))));
         assert!(pieces.try_recv().is_err());
@@ -115,10 +159,30 @@ mod tests {
         }
         assert_eq!(calls.running().early.len(), EARLY);
         assert!(!calls.log(&piece("nobody")));
-        let mut pieces = calls.begin(token(5000));
+        let mut pieces = calls.begin(token(5000), "a".into()).pieces;
         assert!(calls.log(&piece("all")));
         assert_eq!(pieces.try_recv(), Ok(piece("all")));
         calls.end(&token(5000));
         assert!(!calls.log(&piece("nobody")));
+    }
+    #[tokio::test]
+    async fn a_question_goes_to_the_newest_call_unless_it_may_be_for_another_conversation() {
+        let calls = Calls::default();
+        assert!(calls.asker().is_none());
+        let params: ElicitRequestParams = serde_json::from_value(serde_json::json!({
+            "message": "Which?", "requestedSchema": { "type": "object", "properties": {} },
+        }))
+        .unwrap();
+        let (mut first, mut second) = (calls.begin(token(1), "a".into()), calls.begin(token(2), "a".into()));
+        let (reply, _answer) = oneshot::channel();
+        assert!(calls.asker().unwrap().send(Asked { params, reply }).await.is_ok());
+        assert!(second.questions.try_recv().is_ok() && first.questions.try_recv().is_err());
+        let mut other = calls.begin(token(3), "b".into());
+        assert!(calls.asker().is_none());
+        for call in [&mut first, &mut second, &mut other] {
+            assert_eq!(call.pieces.try_recv().unwrap().text, AMBIGUOUS);
+        }
+        calls.end(&token(3));
+        assert!(calls.asker().is_some());
     }
 }

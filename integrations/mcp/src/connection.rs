@@ -5,8 +5,8 @@ use std::{future::pending, pin::pin, sync::Arc, time::Duration};
 use rmcp::{
     Peer, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, ClientRequest, Implementation, ListToolsRequest,
-        PaginatedRequestParams, ProtocolVersion, ServerResult, SubscriptionFilter,
+        ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
+        SubscriptionFilter,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, PeerRequestOptions,
@@ -25,6 +25,7 @@ use crate::{
     call::Calls,
     caller::Caller,
     catalog::{self, Catalog, MOST},
+    handler::Handler,
     link::{Condition, Line, Link},
     notification::{InOrder, Notifications},
     process::Process,
@@ -45,7 +46,7 @@ const RELISTEN: Duration = Duration::from_secs(5);
 
 /// A connection after its handshake.
 pub(crate) struct Connection {
-    service: RunningService<RoleClient, ClientConfig>,
+    service: RunningService<RoleClient, Handler>,
     process: Option<Process>,
     list_changed: Arc<Notify>,
     line: Line,
@@ -68,6 +69,7 @@ impl Connection {
             preferred_versions: vec![ProtocolVersion::LATEST],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
+        let handler = Handler { calls: calls.clone() };
         let mut process = None;
         if let Some(account) = &link.account {
             account.forget();
@@ -78,11 +80,11 @@ impl Connection {
                     let (started, stdout, stdin) = Process::start(command, link)?;
                     process = Some(started);
                     let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(LARGEST);
-                    client().serve_with_lifecycle(InOrder { transport, notifications }, mode).await
+                    handler.serve_with_lifecycle(InOrder { transport, notifications }, mode).await
                 }
                 (How::Http(_), Some(caller)) => {
                     let transport = caller.transport().await?;
-                    client().serve_with_lifecycle(InOrder { transport, notifications }, mode).await
+                    handler.serve_with_lifecycle(InOrder { transport, notifications }, mode).await
                 }
                 (How::Http(_), None) => return Err("its URL is invalid".to_owned()),
             };
@@ -158,12 +160,6 @@ impl Connection {
         }
         how.unwrap_or(why)
     }
-}
-
-/// Returns this client's description. It offers servers no capabilities.
-fn client() -> ClientConfig {
-    let me = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
-    ClientConfig::new(ClientCapabilities::default(), me)
 }
 
 async fn ended(process: &mut Option<Process>) -> String {

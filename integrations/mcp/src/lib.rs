@@ -4,8 +4,8 @@
 //! offers the tools that the server lists. Everything that a server sends is bounded in size and time, and none of it
 //! is trusted: calls need approval unless the configuration trusts the server.
 //!
-//! This crate does *not* decide whether a call may run (the orchestrator does), and supports only the tools of MCP: no
-//! resources, prompts, sampling or elicitation. At servers that ask for it, people log in ([`Login`]); their tokens are
+//! This crate does *not* decide whether a call may run (the orchestrator does), and supports only the tools of MCP and their
+//! questions to people (elicitation): no resources, prompts or sampling. At servers that ask for it, people log in ([`Login`]); their tokens are
 //! replaced when they expire.
 
 mod account;
@@ -16,6 +16,8 @@ mod caller;
 mod catalog;
 mod config;
 mod connection;
+mod elicitation;
+mod handler;
 mod http;
 mod link;
 mod login;
@@ -24,6 +26,7 @@ mod name;
 mod notification;
 mod process;
 mod redactor;
+mod request;
 mod server;
 mod supervisor;
 mod tool;

@@ -66,6 +66,14 @@ impl Link {
         self.account.as_ref().filter(|account| account.is_demanded()).map(|account| account.advice())
     }
 
+    /// Waits until the server is up, and takes calls with the login that it has.
+    pub(crate) async fn logged_in(&self) {
+        let mut watch = self.condition.subscribe();
+        let is_up = |condition: &Condition| matches!(condition, Condition::Up(_)) && self.login().is_none();
+        // Fails only without a sender, which this struct holds.
+        let _ = watch.wait_for(is_up).await;
+    }
+
     /// Waits until somebody has logged in or out.
     pub(crate) async fn another_login(&self) {
         match &self.account {

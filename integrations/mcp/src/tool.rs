@@ -4,21 +4,25 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_kernel::{ToolAnswer, ToolSpec};
-use everturn_orchestrator::{Invocation, Output, Policy, Tool};
+use everturn_orchestrator::{Ask, Invocation, People, Policy, Reply, Tool};
 use everturn_wire::{OutputStream, ToolAnnotations, Value};
 use rmcp::{
-    Peer, RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
-        CancelledNotificationParam, ClientRequest, RequestId, RequestMetaObject, ServerResult,
+        CallToolRequestParams, CallToolResult, DEFAULT_MRTR_MAX_ROUNDS, InputRequest, InputRequests,
+        InputResponses, ServerResult,
     },
-    service::{PeerRequestOptions, ServiceError},
+    service::ServiceError,
 };
 
 use crate::{
     answer,
     link::{Line, Link},
+    request::OfCall,
 };
+
+/// How often a server may ask for input before it answers a call, and how often for a login.
+const MOST_ROUNDS: usize = DEFAULT_MRTR_MAX_ROUNDS;
+const MOST_LOGINS: usize = 3;
 
 /// A tool of a server. It stays the same when the server restarts.
 pub(crate) struct McpTool {
@@ -70,10 +74,11 @@ impl McpTool {
         self.link.config.trust_annotations && self.facts.annotations.as_ref().is_some_and(claim)
     }
 
+    /// Runs a call: as often as the server asks for further input, and again after a login without which it had no effect.
     async fn answer(&self, call: Invocation) -> Result<CallToolResult, String> {
         let (name, own_name) = (self.link.name(), &self.facts.own_name);
-        let arguments = match call.input {
-            Value::Object(arguments) => Some(arguments),
+        let arguments = match &call.input {
+            Value::Object(arguments) => Some(arguments.clone()),
             Value::Null => None,
             _ => return Err("the arguments must be a JSON object".to_owned()),
         };
@@ -81,53 +86,82 @@ impl McpTool {
             let waits = format!("waiting for the MCP server {name} to start\n");
             call.output.write(OutputStream::Stderr, waits).await;
         }
-        let line = self.link.line().await?;
-        if !line.offered.contains(own_name) {
-            return Err(format!("the MCP server {name} no longer offers {own_name}"));
-        }
+        let request = OfCall {
+            link: &self.link,
+            conversation_id: &call.conversation_id,
+            output: &call.output,
+            people: &call.people,
+        };
         let mut params = CallToolRequestParams::new(own_name.clone());
         params.arguments = arguments;
-        match self.call(&line, params, &call.output).await {
-            Ok(ServerResult::CallToolResult(result)) => Ok(result),
-            Ok(ServerResult::InputRequiredResult(_)) => {
-                Err(format!("the MCP server {name} asks for further input, which is not supported"))
+        let (mut rounds, mut logins) = (0, 0);
+        loop {
+            self.be_logged_in(&call.people).await?;
+            let line = self.link.line().await?;
+            if !line.offered.contains(own_name) {
+                return Err(format!("the MCP server {name} no longer offers {own_name}"));
             }
-            Ok(_) => Err(format!("the MCP server {name} did not answer with a result")),
-            Err(error) => Err(self.failure(&line, &error)),
+            match request.send(&line, params.clone()).await {
+                Ok(ServerResult::CallToolResult(result)) => return Ok(result),
+                Ok(ServerResult::InputRequiredResult(required)) if rounds < MOST_ROUNDS => {
+                    rounds += 1;
+                    params.input_responses = self.inputs(&request, required.input_requests).await?;
+                    params.request_state = required.request_state;
+                }
+                Ok(ServerResult::InputRequiredResult(_)) => {
+                    return Err(format!(
+                        "the MCP server {name} asked for input more than {MOST_ROUNDS} times"
+                    ));
+                }
+                Ok(_) => return Err(format!("the MCP server {name} did not answer with a result")),
+                Err(error) => {
+                    let failure = self.failure(&line, &error);
+                    // The server has refused the call, so it may be repeated.
+                    if !self.demands_login(&error) || logins == MOST_LOGINS {
+                        return Err(failure);
+                    }
+                    logins += 1;
+                }
+            }
         }
     }
 
-    /// Sends a call, and shows the server's messages meanwhile. On drop, cancels the call at the server.
-    async fn call(
-        &self,
-        line: &Line,
-        params: CallToolRequestParams,
-        output: &Output,
-    ) -> Result<ServerResult, ServiceError> {
-        let timeouts = &self.link.config.timeouts;
-        let options = PeerRequestOptions::with_timeout(timeouts.idle)
-            .with_meta(asking_for_logs())
-            .reset_timeout_on_progress()
-            .with_max_total_timeout(timeouts.total);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let handle = line.peer.send_cancellable_request(request, options).await?;
-        let token = handle.progress_token.clone();
-        let mut cancel = Cancel { peer: &line.peer, id: Some(handle.id.clone()) };
-        let mut pieces = line.calls.begin(token.clone());
-        let _running = Running { line, token };
-        let mut answer = std::pin::pin!(handle.await_response());
-        let answer = loop {
-            tokio::select! {
-                answer = &mut answer => break answer,
-                Some(piece) = pieces.recv() => output.write(piece.stream, piece.text).await,
+    /// Whether the server refused a request because it asks for a login.
+    fn demands_login(&self, error: &ServiceError) -> bool {
+        matches!(error, ServiceError::TransportSend(error) if self.link.hears(error))
+    }
+
+    /// If the server asks for a login, waits until somebody has logged in.
+    async fn be_logged_in(&self, people: &People) -> Result<(), String> {
+        let Some(advice) = self.link.login() else { return Ok(()) };
+        let name = self.link.name();
+        let message = format!("The MCP server {name} asks for a login before it takes this call.");
+        match people.ask_until(name, &message, Ask::Login, self.link.logged_in()).await {
+            None => Ok(()),
+            Some(Reply::Declined) => {
+                Err(format!("the MCP server {name} asks for a login, which the user declined"))
             }
-        };
-        cancel.id = None;
-        // Messages sent before the answer are shown before it.
-        while let Ok(piece) = pieces.try_recv() {
-            output.write(piece.stream, piece.text).await;
+            Some(_) => Err(format!("the MCP server {name} asks for a login: {advice}")),
         }
-        answer
+    }
+
+    /// Puts the questions of a server to people, one after the other. Returns the answers.
+    async fn inputs(
+        &self,
+        request: &OfCall<'_>,
+        asked: Option<InputRequests>,
+    ) -> Result<Option<InputResponses>, String> {
+        let Some(asked) = asked else { return Ok(None) };
+        let name = self.link.name();
+        let mut answers = InputResponses::new();
+        for (key, asked) in asked {
+            let InputRequest::Elicitation(asked) = asked else {
+                return Err(format!("the MCP server {name} asks for input that is not supported"));
+            };
+            let answer = serde_json::to_value(request.answer(asked.params).await);
+            answers.insert(key, answer.map_err(|error| error.to_string())?);
+        }
+        Ok(Some(answers))
     }
 
     /// Returns why a call failed, for the model.
@@ -164,46 +198,6 @@ impl McpTool {
     }
 }
 
-/// Newer protocol versions require the client to request logs with each call. Older ones ignore this.
-#[expect(deprecated, reason = "there is no other way to ask, yet")]
-fn asking_for_logs() -> RequestMetaObject {
-    let mut meta = RequestMetaObject::default();
-    meta.set_log_level(rmcp::model::LoggingLevel::Info);
-    meta
-}
-
 fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f32())
-}
-
-/// Unregisters a call when it ends for any reason.
-struct Running<'l> {
-    line: &'l Line,
-    token: rmcp::model::ProgressToken,
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.line.calls.end(&self.token);
-    }
-}
-
-/// Cancels a call at the server when nobody waits for its answer any more.
-struct Cancel<'l> {
-    peer: &'l Peer<RoleClient>,
-    /// `None` once there is an answer.
-    id: Option<RequestId>,
-}
-
-impl Drop for Cancel<'_> {
-    fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let peer = self.peer.clone();
-        runtime.spawn(async move {
-            let reason = Some("nobody waits for the answer any more".to_owned());
-            let params = CancelledNotificationParam::new(Some(id), reason);
-            // A server that is gone has nothing to cancel.
-            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
-        });
-    }
 }

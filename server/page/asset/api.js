@@ -129,6 +129,8 @@ export function getHistory(id, limit, beforeSeq) {
 export const getApprovals = (id) => get(`${conversation(id)}/approvals`);
 /** Answers a request for approval. */
 export const answerApproval = (id, answer) => call('POST', `${conversation(id)}/approvals`, answer);
+/** Answers a question of a running tool. */
+export const answerQuestion = (id, answer) => call('POST', `${conversation(id)}/questions`, answer);
 /** Revokes a tool that was allowed for the whole conversation. */
 export function revokeTool(id, tool) {
   return call('DELETE', `${conversation(id)}/approvals/tools/${encodeURIComponent(tool)}`);

@@ -1,6 +1,6 @@
 // The page: connects the list, the open conversation, the composer and the socket.
 import { Allowed } from './allowed.js';
-import { answerApproval, clockAhead, getAttempts } from './api.js';
+import { answerApproval, answerQuestion, clockAhead, getAttempts } from './api.js';
 import * as approval from './approval.js';
 import { confirm } from './ask.js';
 import { provide } from './attempts.js';
@@ -17,6 +17,7 @@ import { ConversationList } from './list.js';
 import { actions } from './manage.js';
 import { isMenuOpen, opensMenu } from './menu.js';
 import { Providers } from './providers.js';
+import * as question from './question.js';
 import { listen } from './revise.js';
 import { Settings } from './settings.js';
 import { obey } from './shortcuts.js';
@@ -83,6 +84,7 @@ listen((what) => {
   if (what.model) composer.follow(what.model);
   open.revise(what);
 });
+question.listen(async (answer) => (await answerQuestion(open.id, answer)).answered);
 approval.listen(async (answer) => (await answerApproval(open.id, answer)).answered);
 provide((turnId) => getAttempts(open.id, turnId));
 let open = null; // the conversation that is shown

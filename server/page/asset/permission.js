@@ -1,12 +1,15 @@
-// Approvals and reviews of a tool call: a card while a person is asked, otherwise one line per decision.
+// Approvals, reviews and questions of a tool call: a card while a person is asked, otherwise one line per decision.
 import { ApprovalCard } from './approval.js';
 import { answer, kept, review } from './decision.js';
 import { element } from './element.js';
+import { QuestionCard, settledLine } from './question.js';
 
 export class Permission {
   node = element('div', { className: 'permission' });
   #review = null; // the line about it
   #card = null;
+  #asker = null; // the id of the open question, and who asks
+  #settled = new Set();
   #isResolved = false;
 
   /** Whether a person is being asked. */
@@ -24,6 +27,10 @@ export class Permission {
         return this.#asked(event);
       case 'approval-resolved':
         return this.#resolved(event);
+      case 'question-asked':
+        return this.#questioned(event);
+      case 'question-settled':
+        return this.#settle(event.questionId, event.outcome);
     }
   }
 
@@ -57,6 +64,28 @@ export class Permission {
     line.classList.toggle('no', given.verdict !== 'allowed');
   }
 
+  /** A tool asks. Only the last question of a call is open. */
+  #questioned(question) {
+    const { questionId, asker, kind } = question;
+    if (this.#settled.has(questionId) || this.#asker?.questionId === questionId) return;
+    this.#remove();
+    this.#asker = { questionId, asker, kind };
+    this.#card = new QuestionCard(question, (outcome) => this.#settle(questionId, outcome));
+    this.node.append(this.#card.node);
+    this.#card.announce();
+  }
+
+  #settle(questionId, outcome) {
+    if (this.#settled.has(questionId)) return;
+    this.#settled.add(questionId);
+    if (this.#asker?.questionId !== questionId) return;
+    const asked = this.#asker;
+    this.#remove();
+    const line = this.#line('answer');
+    line.textContent = settledLine(outcome, asked);
+    line.classList.toggle('no', outcome !== 'accepted');
+  }
+
   /** Shows the decisions kept with the result, if their events were not seen. */
   kept(decisions) {
     if (this.node.childElementCount > 0) return;
@@ -76,7 +105,7 @@ export class Permission {
 
   #remove() {
     this.#card?.remove();
-    this.#card = null;
+    this.#card = this.#asker = null;
   }
 
   #line(className) {

@@ -63,17 +63,18 @@ export class ToolCard {
     this.#state.textContent = 'no result';
   }
 
-  /** Whether a person is asked for approval. */
+  /** Whether a person is asked. */
   get isAsking() {
     return this.#permission?.isAsking ?? false;
   }
 
-  /** Handles an event about its approval or review. */
+  /** Handles an event about its approval, review or question. */
   permission(event) {
     if (this.answered) return;
     this.#decided.receive(event);
     this.node.classList.toggle('asking', this.isAsking);
-    this.#state.textContent = STATES[event.type] ?? (event.verdict === 'allowed' ? 'running' : 'not run');
+    const isRunning = event.verdict === 'allowed' || event.type === 'question-settled';
+    this.#state.textContent = STATES[event.type] ?? (isRunning ? 'running' : 'not run');
   }
 
   /** Removes the call with its approval card. */
@@ -94,7 +95,7 @@ export class ToolCard {
   }
 }
 
-const STATES = { 'approval-requested': 'needs your approval', 'review-started': 'under review' };
+const STATES = { 'approval-requested': 'needs your approval', 'question-asked': 'asks you', 'review-started': 'under review' };
 
 /** The input on one line: the value itself if there is only one. */
 function preview(input) {

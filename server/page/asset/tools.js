@@ -1,7 +1,8 @@
 // The tools offered to models: their sources, policies, and claims of their servers.
-import { beginLogin, endLogin, getTools } from './api.js';
+import { endLogin, getTools } from './api.js';
 import { confirm } from './ask.js';
 import { byId, element } from './element.js';
+import { loginButton, openLogin } from './login.js';
 import { panel } from './panel.js';
 import { oneLine, visible } from './visible.js';
 
@@ -55,27 +56,14 @@ export class Tools {
 
   /** The buttons for the login at a server, if it has to do with one. */
   #login({ name, login }) {
-    if (login === 'needed') return [button('Log in', `Log in at ${name}`, (place) => this.#begin(name, place))];
-    return login === 'done' ? [button('Log out', `Log out at ${name}`, () => this.#end(name))] : [];
+    if (login === 'needed') return [loginButton(name, '', (place) => this.#begin(name, place))];
+    return login === 'done' ? [logoutButton(name, () => this.#end(name))] : [];
   }
 
   async #begin(name, place) {
-    // Opened at once, as browsers allow that only while a button is pressed.
-    const opened = window.open('', '_blank');
-    try {
-      const { url } = await beginLogin(name);
-      this.#awaited.set(name, 'done');
-      if (opened) {
-        opened.opener = null;
-        opened.location = url;
-      }
-      const again = element('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, 'Open the login page');
-      place.replaceChildren('Log in on the page that has opened. ', again);
-      this.load();
-    } catch (error) {
-      opened?.close();
-      place.replaceChildren(oneLine(error.message, LONGEST_REASON));
-    }
+    if (!(await openLogin(name, place))) return;
+    this.#awaited.set(name, 'done');
+    this.load();
   }
 
   async #end(name) {
@@ -109,12 +97,10 @@ function group(title, source, tools, buttons = []) {
   return element('section', { className: 'tool-source', ariaLabel: oneLine(title, 60) }, ...parts);
 }
 
-/** A button, and a place for what comes of it, which `press` gets. */
-function button(text, label, press) {
-  const place = element('span', { role: 'status' });
-  const made = element('button', { type: 'button', className: 'button', ariaLabel: label }, text);
-  made.addEventListener('click', () => press(place));
-  return element('p', { className: 'login' }, made, ' ', place);
+function logoutButton(name, press) {
+  const made = element('button', { type: 'button', className: 'button', ariaLabel: `Log out at ${name}` }, 'Log out');
+  made.addEventListener('click', press);
+  return element('p', { className: 'login' }, made);
 }
 
 function row({ name, description, policy, annotations = {} }, source) {

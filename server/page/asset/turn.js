@@ -60,6 +60,8 @@ export class Turn {
         return this.#cards.get(event.toolCallId)?.result(event);
       case 'approval-requested':
       case 'approval-resolved':
+      case 'question-asked':
+      case 'question-settled':
       case 'review-started':
       case 'review-completed':
         return this.#cards.get(event.toolCallId)?.permission(event);

@@ -3,10 +3,17 @@
 use std::sync::Arc;
 
 use everturn_mcp::{Command, Connection, Endpoint, Login, LoginStore, MemoryLogins, ServerConfig, log_out};
-use everturn_wire::{ToolSourceInfo, ToolSourceLogin, ToolSourceStatus};
+use everturn_orchestrator::StartTurn;
+use everturn_wire::{
+    ApprovalMode, QuestionAction, QuestionKind, QuestionOutcome, ToolSourceInfo, ToolSourceLogin,
+    ToolSourceStatus,
+};
 use serde_json::{Value, json};
 
-use crate::support::{Remote, World, installed, wait_for};
+use crate::{
+    elicitation::{asked, settled},
+    support::{Remote, World, called, installed, wait_for},
+};
 
 /// Where the browser ends. Nothing listens there, as the tests are the browser.
 const REDIRECT: &str = "http://127.0.0.1:9/mcp/callback";
@@ -122,21 +129,45 @@ async fn a_token_that_the_server_no_longer_accepts_is_replaced_during_a_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_login_is_told_and_can_be_made_again() {
+async fn a_call_without_a_login_waits_until_somebody_has_logged_in() {
     let locked = Locked::start().await;
-    let world = locked.world(&["greet", "greet"]).await;
+    let world = locked.world(&["greet", "greet", "greet", "greet"]).await;
     locked.log_in(&world).await;
     up(&world).await;
+    // Refused in the middle of a call, and nobody wants to log in.
     locked.control(&json!({ "revoke": "all" })).await;
-    let refused = world.call().await;
-    assert!(refused.is_error, "{refused:?}");
-    assert!(refused.content.contains("which had no effect: it asks for a login"), "{refused:?}");
+    let (started, mut watched) = world.begin().await;
+    let question = asked(&mut watched).await;
+    assert_eq!((question.kind, question.asker.as_str()), (QuestionKind::Login, "s"));
+    let id = &started.conversation_id;
+    let refused = world.answer(id, &question, QuestionAction::Accept, None).await.unwrap_err();
+    assert!(refused.contains("this question ends when somebody has logged in at s"), "{refused}");
+    assert_eq!(world.answer(id, &question, QuestionAction::Decline, None).await, Ok(true));
+    let refused = called(&mut watched).await;
+    assert!(refused.is_error && refused.content.contains("which the user declined"), "{refused:?}");
     needed(&world).await;
     // The tools stay listed.
     assert_eq!(world.offered(), ["s__greet", "s__leak"]);
+    // Known before the call.
+    let (_, mut watched) = world.begin().await;
+    assert_eq!(asked(&mut watched).await.kind, QuestionKind::Login);
     locked.log_in(&world).await;
-    up(&world).await;
-    assert_eq!(world.call().await.content, "hello, friend");
+    assert_eq!(settled(&mut watched).await, QuestionOutcome::Accepted);
+    assert_eq!(called(&mut watched).await.content, "hello, friend");
+    // Refused in the middle of a call, which is repeated.
+    locked.control(&json!({ "revoke": "all" })).await;
+    let (_, mut watched) = world.begin().await;
+    assert_eq!(asked(&mut watched).await.kind, QuestionKind::Login);
+    locked.log_in(&world).await;
+    assert_eq!(called(&mut watched).await.content, "hello, friend");
+    // Nobody is there to log in.
+    locked.control(&json!({ "revoke": "all" })).await;
+    let mut start = StartTurn::new("hi");
+    start.approvals = ApprovalMode::Deny;
+    let started = world.orchestrator.start(start).await.unwrap();
+    let watched = world.orchestrator.subscribe(&started.conversation_id, Some(started.from), true).await;
+    let refused = called(&mut watched.unwrap()).await;
+    assert!(refused.is_error && refused.content.contains("everturn mcp login s"), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod death;
+mod elicitation;
 mod http;
 mod list;
 mod login;

@@ -11,8 +11,11 @@ if "dies-at-start" in sys.argv:
 import asyncio
 import subprocess
 
-from mcp.server.mcpserver import Context, MCPServer
+from typing import Annotated
+
+from mcp.server.mcpserver import Context, Elicit, MCPServer, Resolve
 from mcp.types import ToolAnnotations
+from pydantic import BaseModel, Field
 
 server = MCPServer("bad-days")
 
@@ -109,6 +112,24 @@ async def child() -> str:
     """Starts a process that does not care what becomes of this one, and returns its id."""
     process = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return str(process.pid)
+
+
+class Room(BaseModel):
+    """What a person is asked for."""
+
+    guests: int = Field(title="Guests", ge=1, le=4)
+    breakfast: bool = Field(default=False)
+
+
+async def which_room() -> Elicit[Room]:
+    """Asks for a room."""
+    return Elicit(f"Which room? {os.environ.get('KEY', '')}".strip(), Room)
+
+
+@server.tool()
+async def book(room: Annotated[Room, Resolve(which_room)]) -> str:
+    """Asks which room, and books it."""
+    return f"{room.guests} guests, breakfast: {room.breakfast}"
 
 
 def note(place: str, what: str) -> None:
