@@ -96,7 +96,11 @@ impl SharedHealth {
                 }
             }
             Notice::Answered { asked_ms_ago, .. } => _ = self.lock().clear(ago(now, *asked_ms_ago), target),
-            Notice::Closed(_) | Notice::Demand { .. } | Notice::Probing { .. } | Notice::Opened { .. } => {}
+            Notice::Closed(_)
+            | Notice::Caller(_)
+            | Notice::Demand { .. }
+            | Notice::Probing { .. }
+            | Notice::Opened { .. } => {}
         }
     }
 

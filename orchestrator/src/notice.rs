@@ -31,6 +31,8 @@ pub(crate) enum Notice {
     Closed(Closed),
     /// A node has so many calls to make, running ones included. Told when it changes.
     Demand { target: String, node: NodeId, calls: u64 },
+    /// What a caller used on a node, and has to do there.
+    Caller(UsedByCaller),
     /// This turn is asking the limited target, to find out whether it answers again. Repeated as long as it does.
     Probing { target: String, turn: TurnId },
     /// A limited target answered a call that was made this long ago.
@@ -39,6 +41,20 @@ pub(crate) enum Notice {
     Failed { target: String, category: Category, hint_ms: Option<u64> },
     /// A target about which such a failure was known answered a call that was made this long ago.
     Answered { target: String, asked_ms_ago: u64 },
+}
+
+/// What a caller used on a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UsedByCaller {
+    pub(crate) caller: String,
+    pub(crate) node: NodeId,
+    /// How many calls it has to make, running ones included.
+    pub(crate) calls: u64,
+    /// Of each kind of limit: the number of the period, and what was used in it.
+    pub(crate) counts: [(u64, u64); 4],
+    /// The same of nodes that are gone.
+    pub(crate) gone: [(u64, u64); 4],
 }
 
 /// A limit.
@@ -72,7 +88,7 @@ impl Notice {
         }
     }
 
-    /// Returns the target that it is about.
+    /// Returns the target that it is about; empty = none.
     pub(crate) fn target(&self) -> &str {
         match self {
             Self::Closed(Closed { target, .. })
@@ -81,6 +97,7 @@ impl Notice {
             | Self::Opened { target, .. }
             | Self::Failed { target, .. }
             | Self::Answered { target, .. } => target,
+            Self::Caller(_) => "",
         }
     }
 }
@@ -140,6 +157,13 @@ mod tests {
         let all = [
             Notice::Closed(closed.clone()),
             Notice::Demand { target: target(), node: NodeId::from("n"), calls: 3 },
+            Notice::Caller(UsedByCaller {
+                caller: "ann".to_owned(),
+                node: NodeId::from("n"),
+                calls: 3,
+                counts: [(1, 2); 4],
+                gone: [(0, 0); 4],
+            }),
             Notice::Probing { target: target(), turn: TurnId::from("t") },
             Notice::Opened { target: target(), asked_ms_ago: 7 },
             Notice::Failed { target: target(), category: Category::Overloaded, hint_ms: None },

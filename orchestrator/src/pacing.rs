@@ -59,8 +59,8 @@ struct Inner {
     demands: Demands,
     /// Whether a caller has limits.
     has_limits: bool,
-    /// When what callers used was last saved.
-    counts_saved_at: Millis,
+    /// While what callers used was saved just now: whether more was used since.
+    saves_counts: Option<bool>,
 }
 
 /// What is known of a target besides its limits.
@@ -86,17 +86,19 @@ pub(crate) enum Entry {
 }
 
 impl Pacing {
-    /// Restores what an earlier process knew, and saves changes from now on.
+    /// Restores what an earlier process knew, and saves changes from now on. `is_shared`: whether other processes keep theirs in the
+    /// same place.
     ///
     /// # Errors
     /// When the store fails.
     pub(crate) async fn keep_in(
         self: &Arc<Self>,
         store: Arc<dyn StateStore>,
+        is_shared: bool,
         clock: Arc<dyn Clock>,
     ) -> Result<(), JournalError> {
         if let Some(json) = store.read(saved::NAME).await? {
-            saved::restore(&json, &mut self.lock(), clock.now());
+            saved::restore(&json, &mut self.lock(), is_shared, clock.now());
         }
         let json = move |pacing: &Self| saved::json(&pacing.lock(), clock.now());
         tokio::spawn(save_changes(saved::NAME, Arc::downgrade(self), self.changed.subscribe(), store, json));
@@ -144,7 +146,7 @@ impl Pacing {
                 let probes = pacer.is_closed(target);
                 drop(inner);
                 self.start();
-                self.keep_counts(asker, now);
+                self.keep_counts(asker);
                 if probes {
                     let (target, turn) = (target.to_owned(), call.turn.clone());
                     self.teller.tell(&Notice::Probing { target, turn });
@@ -174,7 +176,7 @@ impl Pacing {
         inner.leave_others(target, &asker.turn, now);
         let ticket = inner.pacer.insist(target, &asker.call(), now)?;
         drop(inner);
-        self.keep_counts(asker, now);
+        self.keep_counts(asker);
         Ok(Admitted::new(self, target, ticket, now))
     }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use everturn_orchestrator::Orchestrator;
 use everturn_transport_http::{Callers, KnownCaller};
 use tokio::time::sleep;
 
@@ -14,6 +15,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// The callers of a server, kept up to date by [`Kept::keep_up`].
 pub(crate) struct Kept {
     pub(crate) callers: Callers,
+    orchestrator: Orchestrator,
     configured: Vec<KnownCaller>,
     file: Option<CallersFile>,
     changed: Option<(SystemTime, u64)>,
@@ -26,18 +28,26 @@ impl Kept {
     ///
     /// # Errors
     /// When their file cannot be read: then the server must not begin, because nobody would be asked for a token.
-    pub(crate) fn read(config: &Config) -> Result<Self> {
-        let callers = Callers::default();
+    pub(crate) fn read(config: &Config, orchestrator: &Orchestrator) -> Result<Self> {
         // Before it is read, so that no change is missed.
         let changed = config.callers_file.as_ref().and_then(CallersFile::changed_at);
-        callers.replace(config.known_callers()?);
-        Ok(Self {
-            callers,
+        let kept = Self {
+            callers: Callers::default(),
+            orchestrator: orchestrator.clone(),
             configured: config.callers.clone(),
             file: config.callers_file.clone(),
             changed,
             is_told: false,
-        })
+        };
+        kept.replace(config.known_callers()?);
+        Ok(kept)
+    }
+
+    fn replace(&self, known: Vec<KnownCaller>) {
+        // Turns of one whose token is revoked go on, within the same limits.
+        let terms = known.iter().map(|caller| (caller.name.clone(), caller.terms));
+        self.orchestrator.limit_callers(terms.collect());
+        self.callers.replace(known);
     }
 
     /// Notices changes of the file and tokens that expire, until the task is aborted.
@@ -62,7 +72,7 @@ impl Kept {
             Ok(Ok(mut known)) => {
                 known.retain(|known| !self.configured.iter().any(|caller| caller.name == known.name));
                 known.extend(self.configured.iter().cloned());
-                self.callers.replace(known);
+                self.replace(known);
                 self.is_told = false;
                 return true;
             }

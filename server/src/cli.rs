@@ -18,7 +18,7 @@ pub(crate) use conversations::Conversations;
 pub(crate) use health::Health;
 pub(crate) use mcp_login::{Mcp, McpAction};
 pub(crate) use provider::{Add, Provider, ProviderAction};
-pub(crate) use token::{New, Token, TokenAction};
+pub(crate) use token::{New, Terms, Token, TokenAction};
 
 /// LLM agent turns that survive transient provider failures.
 ///

@@ -29,6 +29,7 @@ mod retry;
 mod route;
 mod secret;
 mod table;
+mod terms;
 mod titles;
 mod tls;
 mod written;
@@ -66,6 +67,7 @@ pub(crate) use report::required as required_report;
 pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
 pub(crate) use route::Route;
+pub(crate) use terms::{Limit, TermsTable};
 pub(crate) use titles::Titles;
 pub(crate) use tls::TlsFiles;
 

@@ -58,7 +58,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let orchestrator = assembly::orchestrator(&config, &providers, storage.clone(), &servers, traces);
     let capacity = Capacity::of_process();
     let upkeep = tokio::spawn(metrics.clone().keep_up());
-    let callers = callers::Kept::read(&config)?;
+    let callers = callers::Kept::read(&config, &orchestrator)?;
     let place = Place { metrics, callers: callers.callers.clone(), bound: address };
     let (app, sockets) = router::open(&orchestrator, &config, &providers, &servers, &capacity, place)?;
     let noticing = tokio::spawn(callers.keep_up());

@@ -14,8 +14,10 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::{
-    cli::{New, Token, TokenAction},
-    config::{Callers, CallersFile, Config, Environment, KeptCaller, ScopeName, USUAL_SCOPES, until},
+    cli::{New, Terms, Token, TokenAction},
+    config::{
+        Callers, CallersFile, Config, Environment, KeptCaller, ScopeName, TermsTable, USUAL_SCOPES, until,
+    },
 };
 
 const GAP: &str = "  ";
@@ -27,19 +29,23 @@ pub(crate) fn run(args: Token, environment: &Environment<'_>) -> Result<ExitCode
         TokenAction::New(new) => self::new(new, &callers),
         TokenAction::List { json } => list(&callers, json),
         TokenAction::Revoke { name } => revoke(&name, &callers),
+        TokenAction::Limit { name, terms } => limit(&name, terms, &callers),
         TokenAction::Rotate { name, until } => rotate(&name, until, &callers),
     }
 }
 
 fn new(new: New, callers: &Callers) -> Result<ExitCode> {
-    let New { name, scopes, until, print } = new;
+    let New { name, scopes, until, terms: given, print } = new;
     let name = CallerName::parse(&name)?;
     check_free(&name, callers)?;
     let scopes = if scopes.is_empty() { USUAL_SCOPES.to_vec() } else { scopes };
     let token = fresh();
     let hash = TokenHash::of(token.as_bytes()).to_string();
-    let caller =
-        KeptCaller { name: name.to_string(), scopes, token_hash: Some(hash), until: checked(until)? };
+    let mut terms = TermsTable::default();
+    given.change(&mut terms);
+    let until = checked(until)?;
+    let caller = KeptCaller { name: name.to_string(), scopes, token_hash: Some(hash), until, terms };
+    caller.known()?;
     if print {
         let table = toml::to_string(&caller)?;
         return told(
@@ -83,6 +89,19 @@ fn revoke(name: &str, callers: &Callers) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn limit(name: &str, terms: Terms, callers: &Callers) -> Result<ExitCode> {
+    let mut words = String::new();
+    change(name, callers, |caller| {
+        terms.change(&mut caller.terms);
+        words = caller.terms.words();
+    })?;
+    let words = if words.is_empty() { "no limits" } else { &words };
+    let mut out = Printer::of_stdout();
+    out.line(Ink::Plain, &format!("{name}: {words}"))?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Changes one caller of the file.
 fn change(name: &str, callers: &Callers, change: impl FnOnce(&mut KeptCaller)) -> Result<()> {
     if callers.configured.iter().any(|caller| caller.name.as_str() == name) {
@@ -91,7 +110,7 @@ fn change(name: &str, callers: &Callers, change: impl FnOnce(&mut KeptCaller)) -
     callers.file.change(|kept| match kept.iter_mut().find(|caller| caller.name == name) {
         Some(caller) => {
             change(caller);
-            Ok(())
+            caller.known().map(drop)
         }
         None => bail!("there is no caller {name:?}; `everturn token list` lists them"),
     })
@@ -105,6 +124,8 @@ struct Listed {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     until: Option<String>,
+    #[serde(flatten)]
+    terms: TermsTable,
     from: &'static str,
 }
 
@@ -116,18 +137,19 @@ fn list(callers: &Callers, json: bool) -> Result<ExitCode> {
     } else if all.is_empty() {
         out.line(Ink::Plain, "There are no callers. Make one: everturn token new NAME")?;
     } else {
-        let head = ["NAME", "SCOPES", "STATUS", "UNTIL", "FROM"].map(str::to_owned);
+        let head = ["NAME", "SCOPES", "STATUS", "UNTIL", "LIMITS", "FROM"].map(str::to_owned);
         let row = |listed: &Listed| {
             let until = listed.until.clone().unwrap_or_else(|| "-".to_owned());
-            let words = [listed.name.clone(), listed.scopes.join(","), listed.status.to_owned(), until];
-            let [name, scopes, status, until] = words;
-            [name, scopes, status, until, listed.from.to_owned()]
+            let limits = listed.terms.words();
+            let limits = if limits.is_empty() { "-".to_owned() } else { limits };
+            let (scopes, status) = (listed.scopes.join(","), listed.status.to_owned());
+            [listed.name.clone(), scopes, status, until, limits, listed.from.to_owned()]
         };
         let rows: Vec<_> = [head].into_iter().chain(all.iter().map(row)).collect();
         for (at, row) in rows.iter().enumerate() {
             let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-            let padded = (0..4).map(|column| printer::pad(&row[column], width(column)));
-            let line = padded.chain([row[4].clone()]).collect::<Vec<_>>().join(GAP);
+            let padded = (0..5).map(|column| printer::pad(&row[column], width(column)));
+            let line = padded.chain([row[5].clone()]).collect::<Vec<_>>().join(GAP);
             out.line(if at == 0 { Ink::Faint } else { Ink::Plain }, &line)?;
         }
     }
@@ -149,6 +171,7 @@ fn listed(file: &CallersFile, callers: &Callers) -> Result<Vec<Listed>> {
             scopes: caller.scopes.iter().map(|scope| ScopeName::from(*scope).as_str()).collect(),
             status: status(true, caller.until),
             until: caller.until.map(moment),
+            terms: TermsTable::from(&caller.terms),
             from: "configuration",
         });
     }
@@ -159,6 +182,7 @@ fn listed(file: &CallersFile, callers: &Callers) -> Result<Vec<Listed>> {
             status: status(known.token.is_some(), known.until),
             name: kept.name,
             until: kept.until,
+            terms: kept.terms,
             from: "token new",
         });
     }

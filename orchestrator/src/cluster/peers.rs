@@ -110,6 +110,11 @@ impl Peers {
         is_gone
     }
 
+    /// Returns all nodes that are there, this one included.
+    pub(crate) fn alive(&self) -> Vec<NodeId> {
+        self.known().alive.iter().cloned().collect()
+    }
+
     /// Whether the node's lease has not lapsed.
     pub(crate) fn is_alive(&self, node: &NodeId) -> bool {
         self.known().alive.contains(node)

@@ -124,7 +124,7 @@ impl Orchestrator {
             }
         }
         let is_gone = peers.set_alive(alive);
-        self.ports.pacing.keep_parts_of(|node| peers.is_alive(node), self.ports.clock.now());
+        self.ports.pacing.keep_parts_of(&peers.alive(), self.ports.clock.now());
         Ok(is_gone)
     }
 
@@ -217,8 +217,15 @@ async fn hear(parts: Parts, mut notices: BoxStream<'static, Bytes>) {
     while let Some(notice) = notices.next().await {
         let Some(Orchestrator { ports, .. }) = parts.get() else { return };
         let Some(notice) = Notice::read(&notice) else { continue };
-        let Some(target) = ports.models.now().target(notice.target()) else { continue };
         let now = ports.clock.now();
+        let notice = match notice {
+            Notice::Caller(used) => {
+                ports.pacing.hear_of_caller(&used);
+                continue;
+            }
+            notice => notice,
+        };
+        let Some(target) = ports.models.now().target(notice.target()) else { continue };
         ports.health.hear(&notice, &target, now);
         ports.pacing.hear(notice, now);
     }

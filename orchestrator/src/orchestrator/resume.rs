@@ -38,7 +38,7 @@ impl Orchestrator {
     pub async fn restore(&self) -> Result<(), Error> {
         if let Some(store) = self.ports.state.clone() {
             self.ports.health.keep_in(store.clone(), self.ports.clock.now()).await?;
-            self.ports.pacing.keep_in(store, self.ports.clock.clone()).await?;
+            self.ports.pacing.keep_in(store, self.ports.peers.is_some(), self.ports.clock.clone()).await?;
         }
         Ok(self.ports.retry.read().await?)
     }

@@ -1,15 +1,20 @@
 //! Pacing and callers: what each may use, and what it is told.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::Millis;
-use everturn_pacing::{Because, Held, Kind, Terms, Wait};
+use everturn_pacing::{Because, Held, Kind, Terms, Use, Wait};
 use everturn_wire::CallerName;
+use tokio::runtime::Handle;
 
 use super::{Asker, Inner, Pacing};
+use crate::{
+    journal::NodeId,
+    notice::{Notice, UsedByCaller},
+};
 
-/// Minimum interval between saves of what callers used, in milliseconds. What was used since is lost if the process is killed.
-const SAVE_MS: u64 = 1_000;
+/// Minimum interval between saves of what callers used. What was used since is lost if the process ends.
+const SAVE: Duration = Duration::from_millis(500);
 
 impl Pacing {
     /// Replaces what callers may use. Whoever waits is looked at again.
@@ -22,19 +27,60 @@ impl Pacing {
         self.look();
     }
 
-    /// Saves what a caller used, unless it was saved just now.
-    pub(super) fn keep_counts(&self, asker: &Asker, now: Millis) {
+    /// Another node told what a caller used there.
+    pub(crate) fn hear_of_caller(self: &Arc<Self>, used: &UsedByCaller) {
+        let UsedByCaller { caller, node, calls, counts, gone } = used;
+        let Ok(caller) = CallerName::parse(caller) else { return };
+        let used = Use { calls: *calls, counts: *counts, gone: *gone };
+        self.lock().pacer.used_elsewhere(&caller, &node.0, used);
+    }
+
+    /// Saves what a caller used: now, or with what others use in the next moment.
+    pub(super) fn keep_counts(self: &Arc<Self>, asker: &Asker) {
         let mut inner = self.lock();
-        let is_due = now.since(inner.counts_saved_at) >= SAVE_MS;
-        if is_due && inner.pacer.is_limited(asker.caller.as_ref()) {
-            inner.counts_saved_at = now;
-            drop(inner);
-            self.changed.send_replace(());
+        if !inner.pacer.is_limited(asker.caller.as_ref()) {
+            return;
         }
+        if let Some(has_more) = &mut inner.saves_counts {
+            *has_more = true;
+            return;
+        }
+        // No runtime: the process is ending, and makes no call either.
+        let (Ok(runtime), Some(clock)) = (Handle::try_current(), self.woken.clock()) else { return };
+        inner.saves_counts = Some(false);
+        drop(inner);
+        self.changed.send_replace(());
+        let pacing = Arc::downgrade(self);
+        runtime.spawn(async move {
+            clock.sleep(SAVE).await;
+            let Some(pacing) = pacing.upgrade() else { return };
+            if pacing.lock().saves_counts.take() == Some(true) {
+                pacing.changed.send_replace(());
+            }
+        });
     }
 }
 
 impl Inner {
+    /// Returns what to tell other nodes of callers with limits.
+    pub(super) fn news_of_callers(&mut self, node: &NodeId, now: Millis) -> Vec<Notice> {
+        if !self.has_limits || self.demands.nodes.len() < 2 {
+            return Vec::new();
+        }
+        let mut news = Vec::new();
+        for (caller, used) in self.pacer.used_by_callers(now) {
+            if !self.pacer.is_limited(Some(&caller)) {
+                continue;
+            }
+            self.pacer.told(&caller, &node.0, &self.demands.nodes, used);
+            if self.demands.told_of_callers.insert(caller.clone(), used) != Some(used) {
+                let (caller, node, Use { calls, counts, gone }) = (caller.to_string(), node.clone(), used);
+                news.push(Notice::Caller(UsedByCaller { caller, node, calls, counts, gone }));
+            }
+        }
+        news
+    }
+
     /// Says why a call waits.
     pub(super) fn reason(&self, asker: &Asker, wait: Wait, now: Millis) -> String {
         let held = || self.pacer.held(asker.caller.as_ref(), asker.size, now);

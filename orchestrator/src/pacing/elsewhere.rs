@@ -5,8 +5,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use everturn_kernel::Millis;
-use everturn_pacing::Known;
-use everturn_wire::{Failure, TurnId};
+use everturn_pacing::{Known, Use};
+use everturn_wire::{CallerName, Failure, TurnId};
 
 use super::{Inner, Pacing};
 use crate::{
@@ -21,6 +21,10 @@ pub(super) struct Demands {
     others: HashMap<String, HashMap<NodeId, u64>>,
     /// What this node told last.
     told: HashMap<String, u64>,
+    /// The same of callers.
+    pub(super) told_of_callers: HashMap<CallerName, Use>,
+    /// All nodes that are there, this one included.
+    pub(super) nodes: Vec<String>,
 }
 
 impl Pacing {
@@ -38,14 +42,14 @@ impl Pacing {
                 inner.demands.others.entry(target.clone()).or_default().insert(node, calls);
                 inner.share(&target, now);
             }
-            Notice::Failed { .. } | Notice::Answered { .. } => {}
+            Notice::Caller(_) | Notice::Failed { .. } | Notice::Answered { .. } => {}
         });
     }
 
     /// Tells other nodes how many calls this one has to make, and which limited targets it is asking.
-    pub(crate) fn tell_again(&self, node: &NodeId, now: Millis) {
+    pub(crate) fn tell_again(self: &Arc<Self>, node: &NodeId, now: Millis) {
         let mut inner = self.lock();
-        let mut news = Vec::new();
+        let mut news = inner.news_of_callers(node, now);
         let targets: Vec<String> = inner.targets.keys().cloned().collect();
         for target in targets {
             if inner.pacer.is_probed(&target) {
@@ -57,18 +61,25 @@ impl Pacing {
                 news.push(Notice::Demand { target, node: node.clone(), calls });
             }
         }
+        let looks = inner.has_limits && inner.line.has_any();
         drop(inner);
+        if looks {
+            // Parts of callers' limits may have moved here.
+            self.look();
+        }
         news.iter().for_each(|notice| self.teller.tell(notice));
     }
 
     /// Gives the parts of nodes that are gone to those that are left.
-    pub(crate) fn keep_parts_of(&self, is_alive: impl Fn(&NodeId) -> bool, now: Millis) {
+    pub(crate) fn keep_parts_of(&self, alive: &[NodeId], now: Millis) {
         let mut inner = self.lock();
+        inner.demands.nodes = alive.iter().map(|node| node.0.clone()).collect();
         for nodes in inner.demands.others.values_mut() {
-            nodes.retain(|node, _| is_alive(node));
+            nodes.retain(|node, _| alive.contains(node));
         }
         // A node that has joined knows nothing.
         inner.demands.told.clear();
+        inner.demands.told_of_callers.clear();
         let targets: Vec<String> = inner.demands.others.keys().cloned().collect();
         targets.iter().for_each(|target| inner.share(target, now));
     }

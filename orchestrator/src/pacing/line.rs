@@ -88,6 +88,13 @@ pub(super) struct Woken {
     runs: AtomicBool,
 }
 
+impl Woken {
+    /// Returns the clock of the orchestrator whose turns wait.
+    pub(super) fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.by.get().map(|(_, clock)| clock.clone())
+    }
+}
+
 /// The place of a call that waits here. Dropping it gives the place up.
 pub(super) struct Place<'a> {
     pub(super) pacing: &'a Arc<Pacing>,

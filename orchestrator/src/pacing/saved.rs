@@ -90,7 +90,7 @@ pub(super) fn json(inner: &Inner, now: Millis) -> serde_json::Result<String> {
 }
 
 /// Adds everything that is not out of date. If the clock was set back since the save, all times are moved back with it.
-pub(super) fn restore(json: &str, inner: &mut Inner, now: Millis) {
+pub(super) fn restore(json: &str, inner: &mut Inner, is_shared: bool, now: Millis) {
     let Saved { at, targets, callers } = match serde_json::from_str(json) {
         Ok(saved) => saved,
         // From another version, or damaged. The next turn will find out again.
@@ -99,7 +99,8 @@ pub(super) fn restore(json: &str, inner: &mut Inner, now: Millis) {
             return;
         }
     };
-    for (name, counts) in callers {
+    // What several processes used together, they tell each other.
+    for (name, counts) in callers.into_iter().filter(|_| !is_shared) {
         if let Ok(name) = CallerName::parse(&name) {
             inner.pacer.restore_caller(&name, counts);
         }

@@ -111,17 +111,17 @@ fn what_is_saved_is_read_by_the_next_process_and_older_documents_do_no_harm() {
     node.goes("first", NOW).refused(&limited(Some(10_000)), &Limits::default(), NOW);
     let json = saved::json(&node.pacing.lock(), NOW).unwrap();
     let later = super::tests::node();
-    saved::restore(&json, &mut later.pacing.lock(), NOW.plus(4_000));
+    saved::restore(&json, &mut later.pacing.lock(), false, NOW.plus(4_000));
     let Entry::Wait(wait) = later.asks("a", NOW.plus(4_000)) else { panic!("it goes") };
     let hold = later.pacing.hold("m", &asker("a"), wait, NOW.plus(4_000));
     assert_eq!((hold.wait_ms, hold.failure.message.as_str()), (6_000, "HTTP 429: slow down"));
     // The clock was set back meanwhile.
     let early = super::tests::node();
-    saved::restore(&json, &mut early.pacing.lock(), Millis(500_000));
+    saved::restore(&json, &mut early.pacing.lock(), false, Millis(500_000));
     let Entry::Wait(wait) = early.asks("a", Millis(500_000)) else { panic!("it goes") };
     assert_eq!(wait.until, Millis(510_000));
     for other in ["{}", "[]", "no", r#"{"targets":{"m":{"limits":[{"what":"new"}]}}}"#] {
-        saved::restore(other, &mut super::tests::node().pacing.lock(), NOW);
+        saved::restore(other, &mut super::tests::node().pacing.lock(), false, NOW);
     }
 }
 
@@ -170,7 +170,7 @@ fn each_node_has_its_part_of_what_is_left_and_keeps_it_if_the_others_fall_silent
     let c = node();
     c.goes("first", NOW).heard(&requests(10, 8), NOW);
     c.pacing.hear(Notice::Demand { target: "m".to_owned(), node: ids[1].clone(), calls: 7 }, NOW);
-    c.pacing.keep_parts_of(|_| false, NOW);
+    c.pacing.keep_parts_of(&[], NOW);
     assert_eq!(calls(&c), 8);
 }
 

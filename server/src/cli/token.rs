@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use everturn_wire::Priority;
 
 use super::ConfigFlag;
-use crate::config::{Flags, ScopeName};
+use crate::config::{Flags, Limit, ScopeName, TermsTable};
 
 #[derive(Args, Debug)]
 pub(crate) struct Token {
@@ -33,6 +34,13 @@ pub(crate) enum TokenAction {
         /// Its name, as `list` prints it
         name: String,
     },
+    /// Change what a caller may use; a running server notices within a second
+    Limit {
+        /// Its name, as `list` prints it
+        name: String,
+        #[command(flatten)]
+        terms: Terms,
+    },
     /// Make another token for a caller in place of its present one, also after it was revoked
     Rotate {
         /// Its name, as `list` prints it
@@ -53,9 +61,57 @@ pub(crate) struct New {
     /// When the token expires: a date, at whose end (UTC), or a moment like 2027-01-31T12:00:00Z; without it, never
     #[arg(long, value_name = "DATE")]
     pub(crate) until: Option<String>,
+    #[command(flatten)]
+    pub(crate) terms: Terms,
     /// Keep nothing: print what a configuration file needs, after the token
     #[arg(long)]
     pub(crate) print: bool,
+}
+
+/// What a caller may use.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Calls to models in a minute; beyond that, they wait for the next one; none = no limit
+    #[arg(long, value_name = "N")]
+    requests_per_minute: Option<Limit>,
+    /// Tokens of these calls in a minute, sent and answered
+    #[arg(long, value_name = "N")]
+    tokens_per_minute: Option<Limit>,
+    /// Tokens of these calls in a day (UTC)
+    #[arg(long, value_name = "N")]
+    tokens_per_day: Option<Limit>,
+    /// Calls to models at once
+    #[arg(long, value_name = "N")]
+    parallel: Option<Limit>,
+    /// background: other callers' calls go first when calls have to wait [default: interactive]
+    #[arg(long, value_name = "PRIORITY", value_parser = priority)]
+    priority: Option<Priority>,
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    match text {
+        "interactive" => Ok(Priority::Interactive),
+        "background" => Ok(Priority::Background),
+        _ => Err("write interactive or background".to_owned()),
+    }
+}
+
+impl Terms {
+    /// Changes what is given.
+    pub(crate) fn change(self, table: &mut TermsTable) {
+        let change = |limit: &mut Option<u64>, given: Option<Limit>| {
+            if let Some(Limit(given)) = given {
+                *limit = given;
+            }
+        };
+        change(&mut table.requests_per_minute, self.requests_per_minute);
+        change(&mut table.tokens_per_minute, self.tokens_per_minute);
+        change(&mut table.tokens_per_day, self.tokens_per_day);
+        change(&mut table.parallel, self.parallel);
+        if self.priority.is_some() {
+            table.priority = self.priority.filter(|priority| *priority == Priority::Background);
+        }
+    }
 }
 
 impl Token {

@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, path::Path, time::SystemTime};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use everturn_orchestrator::Scope;
+use everturn_orchestrator::{Scope, Terms};
 use everturn_transport_http::{KnownCaller, TokenHash};
 use everturn_wire::CallerName;
 use jiff::{Timestamp, ToSpan as _, civil::Date, tz::TimeZone};
@@ -16,6 +16,7 @@ use super::{
     caller_table::{CallerTable, ScopeName},
     file::{Source, problem},
     private_file::PrivateFile,
+    terms::TermsTable,
 };
 
 const NOTE: &str = "# Callers that were made with `everturn token`, with hashes of their tokens. One without a hash is revoked. While this \
@@ -62,6 +63,8 @@ pub(crate) struct KeptCaller {
     pub(crate) token_hash: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) until: Option<String>,
+    #[serde(flatten)]
+    pub(crate) terms: TermsTable,
 }
 
 /// The file of callers beside a data file.
@@ -129,13 +132,24 @@ impl KeptCaller {
             TokenHash::parse(text)
                 .with_context(|| format!("the token_hash of {name} must have 64 hexadecimal digits"))
         };
+        let scopes: Vec<Scope> = self.scopes.iter().map(|scope| scope.scope()).collect();
         Ok(KnownCaller {
-            scopes: self.scopes.iter().map(|scope| scope.scope()).collect(),
             token: self.token_hash.as_ref().map(hash).transpose()?,
             until: self.until.as_deref().map(until).transpose()?,
+            terms: checked(&name, &scopes, &self.terms)?,
+            scopes,
             name,
         })
     }
+}
+
+/// # Errors
+/// When they are not valid, or for an administrator, who has no limits.
+fn checked(name: &CallerName, scopes: &[Scope], terms: &TermsTable) -> Result<Terms> {
+    if scopes.contains(&Scope::Admin) && *terms != TermsTable::default() {
+        bail!("{name} is an administrator, who has no limits and no priority: leave them out");
+    }
+    terms.terms(name.as_str())
 }
 
 /// Returns the callers of the configuration file.
@@ -169,8 +183,9 @@ pub(super) fn resolve(
             None => None,
         };
         let scopes = if table.scopes.is_empty() { &USUAL_SCOPES[..] } else { &table.scopes };
-        let scopes = scopes.iter().map(|scope| scope.scope()).collect();
-        callers.push(KnownCaller { name, scopes, token: Some(token), until });
+        let scopes: Vec<Scope> = scopes.iter().map(|scope| scope.scope()).collect();
+        let terms = checked(&name, &scopes, &table.terms()).with_context(|| place.clone())?;
+        callers.push(KnownCaller { name, scopes, token: Some(token), until, terms });
     }
     Ok(callers)
 }
@@ -215,6 +230,7 @@ mod tests {
             scopes: vec![ScopeName::Chat],
             token_hash: Some(TokenHash::of(b"t").to_string()),
             until: Some("2027-01-31".to_owned()),
+            terms: TermsTable { parallel: Some(2), ..TermsTable::default() },
         };
         file.change(|callers| {
             callers.push(ann.clone());

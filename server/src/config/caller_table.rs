@@ -1,7 +1,10 @@
 //! A caller as the configuration file has it.
 
+use everturn_wire::Priority;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
+
+use super::terms::TermsTable;
 
 /// A caller. It needs one of the two forms of its token.
 #[derive(Debug, Deserialize)]
@@ -13,6 +16,23 @@ pub(super) struct CallerTable {
     pub(super) token_hash: Option<Spanned<String>>,
     pub(super) token_env: Option<String>,
     pub(super) until: Option<Spanned<String>>,
+    pub(super) requests_per_minute: Option<u64>,
+    pub(super) tokens_per_minute: Option<u64>,
+    pub(super) tokens_per_day: Option<u64>,
+    pub(super) parallel: Option<u64>,
+    pub(super) priority: Option<Priority>,
+}
+
+impl CallerTable {
+    pub(super) fn terms(&self) -> TermsTable {
+        TermsTable {
+            requests_per_minute: self.requests_per_minute,
+            tokens_per_minute: self.tokens_per_minute,
+            tokens_per_day: self.tokens_per_day,
+            parallel: self.parallel,
+            priority: self.priority,
+        }
+    }
 }
 
 /// What a caller may use.

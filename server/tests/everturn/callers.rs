@@ -13,6 +13,7 @@ use crate::{
 mod door;
 mod isolation;
 mod key;
+mod limit;
 mod line;
 mod socket;
 mod token;

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use everturn_orchestrator::{Caller, Clock, Scope, SystemClock};
+use everturn_orchestrator::{Caller, Clock, Scope, SystemClock, Terms};
 use everturn_wire::CallerName;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -57,6 +57,8 @@ pub struct KnownCaller {
     pub token: Option<TokenHash>,
     /// When its token expires, in epoch milliseconds.
     pub until: Option<u64>,
+    /// What it may use: for [`Orchestrator::limit_callers`](everturn_orchestrator::Orchestrator::limit_callers).
+    pub terms: Terms,
 }
 
 /// The callers that a server knows. They can be replaced while it runs. Cheap to clone; all clones are the same.
@@ -98,7 +100,7 @@ impl Callers {
         let mut before = std::mem::take(&mut book.known);
         for known in all {
             let Some(token) = known.token else { continue };
-            let same = before.remove(&token).filter(|entry| entry.known == known);
+            let same = before.remove(&token).filter(|entry| entry.is_still(&known));
             let caller = same.map(|entry| entry.caller);
             let caller = caller.unwrap_or_else(|| Caller::new(known.name.clone(), known.scopes.clone()));
             book.known.insert(token, Entry { known, caller });
@@ -139,6 +141,11 @@ impl Callers {
 }
 
 impl Entry {
+    /// Whether its sockets and streams may go on, whatever it may use now.
+    fn is_still(&self, known: &KnownCaller) -> bool {
+        KnownCaller { terms: known.terms, ..self.known.clone() } == *known
+    }
+
     fn has_expired(&self, now: u64) -> bool {
         self.known.until.is_some_and(|until| until <= now)
     }
@@ -153,7 +160,8 @@ mod tests {
 
     fn known(name: &str, token: &str, until: Option<u64>) -> KnownCaller {
         let token = Some(TokenHash::of(token.as_bytes()));
-        KnownCaller { name: CallerName::parse(name).unwrap(), scopes: vec![Scope::Chat], token, until }
+        let (name, scopes, terms) = (CallerName::parse(name).unwrap(), vec![Scope::Chat], Terms::default());
+        KnownCaller { name, scopes, token, until, terms }
     }
 
     #[test]

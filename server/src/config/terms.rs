@@ -1,0 +1,84 @@
+//! What a caller may use, as files and flags have it.
+
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use everturn_orchestrator::Terms;
+use everturn_wire::Priority;
+use serde::{Deserialize, Serialize};
+
+/// What a caller may use. `None` = no limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TermsTable {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) requests_per_minute: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens_per_minute: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens_per_day: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parallel: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) priority: Option<Priority>,
+}
+
+impl TermsTable {
+    /// Returns the terms of a caller with this name.
+    ///
+    /// # Errors
+    /// When a limit allows nothing.
+    pub(crate) fn terms(&self, name: &str) -> Result<Terms> {
+        let Self { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, priority } = *self;
+        for (key, limit) in [
+            ("requests_per_minute", requests_per_minute),
+            ("tokens_per_minute", tokens_per_minute),
+            ("tokens_per_day", tokens_per_day),
+            ("parallel", parallel),
+        ] {
+            if limit == Some(0) {
+                bail!("{key} of {name} must be at least 1: revoke its token to refuse everything");
+            }
+        }
+        let priority = priority.unwrap_or_default();
+        Ok(Terms { priority, requests_per_minute, tokens_per_minute, tokens_per_day, parallel })
+    }
+
+    /// Returns it in words, for people; empty without any.
+    pub(crate) fn words(&self) -> String {
+        let limits = [
+            (self.requests_per_minute, "requests/min"),
+            (self.tokens_per_minute, "tokens/min"),
+            (self.tokens_per_day, "tokens/day"),
+            (self.parallel, "at once"),
+        ];
+        let limits = limits.into_iter().filter_map(|(limit, of)| Some(format!("{} {of}", limit?)));
+        let priority = self.priority.filter(|priority| *priority == Priority::Background);
+        limits.chain(priority.map(|_| "background".to_owned())).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl From<&Terms> for TermsTable {
+    fn from(terms: &Terms) -> Self {
+        let Terms { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, priority } = *terms;
+        let priority = Some(priority).filter(|priority| *priority == Priority::Background);
+        Self { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, priority }
+    }
+}
+
+/// A limit as a flag has it: a number, or `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit(pub(crate) Option<u64>);
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self(None)),
+            _ => match text.parse() {
+                Ok(limit @ 1_u64..) => Ok(Self(Some(limit))),
+                _ => Err("write a number of at least 1, or none".to_owned()),
+            },
+        }
+    }
+}
