@@ -22,6 +22,10 @@ use super::{IDLE_CONNECTION, IDLE_CONNECTIONS, PING, connect::Connector};
 /// at least (RFC 9113, 6.5.2), and that common ones allow.
 const CALLS: usize = 100;
 
+/// How many bytes of an answer may arrive unread over HTTP/2: enough for answers of megabytes. A connection has room for this
+/// much of each of its calls, so that those who read slowly take no room from others.
+const WINDOW: u32 = 256 << 10;
+
 pub(super) type Pool = Client<Connector, Full<Bytes>>;
 
 /// Pools with room for a number of calls each.
@@ -69,6 +73,8 @@ impl Lanes {
             .pool_max_idle_per_host(idle)
             // Otherwise every call on a dead HTTP/2 connection would be lost.
             .http2_keep_alive_interval(PING)
+            .http2_initial_stream_window_size(WINDOW)
+            .http2_initial_connection_window_size(WINDOW * CALLS as u32)
             .build(self.connector.clone())
     }
 }

@@ -135,3 +135,8 @@ async fn more_calls_than_streams() {
 async fn a_connection_that_dies_with_many_calls() {
     suite::http2::a_connection_that_dies_with_many_calls::<chat::Chat>().await;
 }
+
+#[tokio::test]
+async fn answers_that_nobody_reads() {
+    suite::http2::answers_that_nobody_reads::<chat::Chat>().await;
+}

@@ -17,6 +17,7 @@ mod request;
 mod request_reader;
 mod secure;
 mod settings;
+mod window;
 
 pub use gate::Gate;
 pub use ledger::Counts;
@@ -70,8 +71,7 @@ impl Loopback {
     /// Like [`Loopback::with`], for `https`. The first closure chooses how a connection is greeted, given its number, from 0.
     ///
     /// Over HTTP/2, requests are counted and read as over HTTP/1.1, except that their headers are not decoded: the method is
-    /// `POST` if there is a body and `GET` otherwise, and the path is empty. A reply's framing has no effect there, and the
-    /// client's windows are not respected: all answers together must be small.
+    /// `POST` if there is a body and `GET` otherwise, and the path is empty. A reply's framing has no effect there.
     ///
     /// # Panics
     /// Like [`Loopback::start`].

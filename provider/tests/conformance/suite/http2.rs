@@ -1,11 +1,12 @@
 //! HTTP/2: streams and connections that end early, windows that stall, and many calls on one connection.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::{Provider, StreamEvent};
 use everturn_sim::{Authority, Gate, Handshake, Loopback, Reply, Request, Tls};
 use everturn_wire::{Category, Chunk, Message, Role};
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, StreamExt as _, future::join_all};
+use tokio::time::timeout;
 
 use super::breakage::told_at_most;
 use super::tls::trusting;
@@ -185,4 +186,29 @@ pub(crate) async fn a_connection_that_dies_with_many_calls<D: Dialect>() {
     assert!(answers.iter().all(|facts| *facts == sample.facts));
     eprintln!("{:?}", server.counts());
     assert_eq!(server.counts().requests, 1 + 2 * CALLS, "one request per call");
+}
+
+/// Answers that nobody reads take no room from the others on their connection.
+pub(crate) async fn answers_that_nobody_reads<D: Dialect>() {
+    const UNREAD: usize = 8;
+    let sample = D::sample();
+    let (reply, long) = (Reply::sse(&sample.parts), Reply::sse([D::text(&"word ".repeat(1 << 20))]));
+    let choose = move |request: &Request| match request.index {
+        1..=UNREAD => long.clone(),
+        _ => reply.clone(),
+    };
+    let (server, provider) = speaking::<D>(|tls| tls, choose).await;
+    assert_eq!(call(&provider).await, sample.facts);
+    let mut unread: Vec<_> = (0..UNREAD).map(|_| provider.stream(request())).collect();
+    for answer in &mut unread {
+        // Each is sent, and some of it may arrive.
+        assert!(answer.next().now_or_never().is_none());
+    }
+    server.arrived(1 + UNREAD).await;
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    let answered = timeout(Duration::from_secs(20), call(&provider)).await;
+    assert_eq!(answered.expect("there is room for another answer"), sample.facts);
+    assert_eq!(server.counts().connections, 1);
 }

@@ -1,6 +1,6 @@
 //! HTTP/2, written by hand because libraries refuse to misbehave.
 
-use std::{collections::HashMap, io, ops::Range};
+use std::{collections::HashMap, io, ops::Range, sync::Arc};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, WriteHalf};
@@ -12,7 +12,8 @@ use super::ledger::Ledger;
 use super::playback::{self, After, Wire};
 use super::reply::{Ending, GoAway, Reply};
 use super::secure::Stream;
-use super::settings::Http2;
+use super::settings::{Http2, INITIAL_WINDOW_SIZE};
+use super::window::Windows;
 
 const PREFACE: usize = 24;
 /// The largest frame that every peer takes.
@@ -49,6 +50,7 @@ pub(super) async fn serve(
         number,
         queue,
         bodies: HashMap::new(),
+        windows: Arc::new(Windows::new()),
         players: JoinSet::new(),
         playing: HashMap::new(),
     };
@@ -108,6 +110,7 @@ struct Connection<'a> {
     queue: mpsc::UnboundedSender<Written>,
     /// The bodies of requests that are still arriving, by stream.
     bodies: HashMap<u32, BytesMut>,
+    windows: Arc<Windows>,
     /// Each writes one reply.
     players: JoinSet<(u32, After)>,
     playing: HashMap<u32, AbortHandle>,
@@ -135,7 +138,16 @@ impl Connection<'_> {
                     self.ledger.abandon();
                 }
             }
-            SETTINGS if flags & ACK == 0 => answer = frame(SETTINGS, ACK, 0, &[]),
+            SETTINGS if flags & ACK == 0 => {
+                for setting in payload.chunks_exact(6) {
+                    let (name, value) = setting.split_at(2);
+                    if name == INITIAL_WINDOW_SIZE.to_be_bytes() {
+                        self.windows.begin_with(number(value));
+                    }
+                }
+                answer = frame(SETTINGS, ACK, 0, &[]);
+            }
+            WINDOW_UPDATE => self.windows.grow(stream, number(&payload)),
             PING if flags & ACK == 0 => answer = frame(PING, ACK, 0, &payload),
             _ => {}
         }
@@ -157,7 +169,7 @@ impl Connection<'_> {
             headers: Vec::new(),
             body,
         });
-        let mut wire = StreamWire { stream, queue: self.queue.clone() };
+        let mut wire = StreamWire { stream, queue: self.queue.clone(), windows: self.windows.clone() };
         let player = async move {
             let played = playback::play(&reply, &mut wire).await;
             // It fails only when the connection has ended.
@@ -171,6 +183,7 @@ impl Connection<'_> {
 struct StreamWire {
     stream: u32,
     queue: mpsc::UnboundedSender<Written>,
+    windows: Arc<Windows>,
 }
 
 impl StreamWire {
@@ -202,8 +215,11 @@ impl Wire for StreamWire {
     }
 
     async fn piece(&mut self, reply: &Reply, piece: &Range<usize>, until: usize) -> io::Result<()> {
-        for part in reply.body[piece.start..until].chunks(MAX_FRAME) {
-            self.send(DATA, 0, self.stream, part).await?;
+        let mut at = piece.start;
+        while at < until {
+            let size = self.windows.take(self.stream, MAX_FRAME.min(until - at)).await;
+            self.send(DATA, 0, self.stream, &reply.body[at..at + size]).await?;
+            at += size;
         }
         Ok(())
     }
@@ -241,6 +257,11 @@ impl Frame {
         let stream = u32::from_be_bytes(stream) & (u32::MAX >> 1);
         Some(Self { kind, flags, stream, payload: buffer.split_to(length).freeze() })
     }
+}
+
+/// Reads a number of four bytes; 0 if there are not so many.
+fn number(bytes: &[u8]) -> u32 {
+    bytes.first_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {

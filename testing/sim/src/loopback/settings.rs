@@ -1,7 +1,7 @@
 //! The settings of an HTTP/2 server.
 
 const MAX_CONCURRENT_STREAMS: u16 = 3;
-const INITIAL_WINDOW_SIZE: u16 = 4;
+pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
 
 /// What a server announces.
 #[derive(Clone, Copy, Debug, Default)]
