@@ -1,5 +1,6 @@
 //! Several nodes that share a journal.
 
+mod asked;
 mod behind;
 mod capable;
 mod frozen;

@@ -22,6 +22,7 @@ mod observer;
 mod offer;
 mod panic;
 mod property;
+mod question;
 mod queue;
 mod report;
 mod request;

@@ -1,0 +1,79 @@
+//! Questions of running tools: one at a time, answered once, and never kept.
+
+use async_trait::async_trait;
+use everturn_orchestrator::{
+    Ask, Error, Invocation, Reply, Tool,
+    kernel::{ToolAnswer, ToolSpec},
+};
+use everturn_provider::Scripted;
+use everturn_wire::{ConversationStatus, Question, QuestionAction, QuestionAnswer, QuestionField, Value};
+use futures_util::future::join;
+use serde_json::json;
+
+use crate::support::{World, answer, ask, builder, lines};
+
+/// Asks two things at once: for a PIN, and for a page to be opened.
+pub(crate) struct Curious;
+
+#[async_trait]
+impl Tool for Curious {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "curious".to_owned(), description: String::new(), parameters: Value::Null }
+    }
+
+    async fn run(&self, call: Invocation) -> ToolAnswer {
+        let pin = json!({ "name": "pin", "kind": "text", "required": true, "minimum": 4 });
+        let pin: QuestionField = serde_json::from_value(pin).unwrap();
+        let page = Ask::Url("https://bank.example/".to_owned());
+        let answers = join(
+            call.people.ask("bank", "Your PIN?", Ask::Form(vec![pin])),
+            call.people.ask("bank", "Go there", page),
+        );
+        let (pin, page) = answers.await;
+        let is_known = matches!(&pin, Reply::Accepted(values) if values["pin"] == "4711");
+        ToolAnswer::ok(format!("the PIN is known: {is_known}; the page: {page:?}"))
+    }
+}
+
+pub(crate) fn reply(question: &Question, action: QuestionAction, content: Option<Value>) -> QuestionAnswer {
+    QuestionAnswer { question_id: question.question_id.clone(), action, content }
+}
+
+impl World {
+    /// The only open question.
+    pub(crate) async fn question(&self) -> Question {
+        let questions = self.orchestrator.status(&self.id).await.unwrap().questions.unwrap();
+        assert_eq!(questions.len(), 1, "one at a time");
+        questions[0].clone()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_are_asked_one_at_a_time_and_their_answers_are_kept_nowhere() {
+    let provider = Scripted::new([ask("curious", &["c"]), answer("thanks")]);
+    let world = World::of(builder(provider).tool(Curious));
+    let mut watcher = world.say("hi").await;
+    watcher.until("question-asked Your PIN?").await;
+    assert_eq!(world.status().await, ConversationStatus::Queued);
+    let question = world.question().await;
+    let give = async |question: &Question, action, content| {
+        world.orchestrator.answer_question(&world.id, reply(question, action, content)).await
+    };
+    let accept = QuestionAction::Accept;
+    for (wrong, why) in [(json!({ "pin": "47" }), "at least 4 characters"), (json!({}), "pin is required")] {
+        let refused = give(&question, accept, Some(wrong)).await;
+        assert!(matches!(&refused, Err(Error::BadAnswer { why: told }) if told.contains(why)), "{refused:?}");
+    }
+    assert!(give(&question, accept, Some(json!({ "pin": "4711" }))).await.unwrap());
+    assert!(!give(&question, accept, Some(json!({ "pin": "4711" }))).await.unwrap(), "once");
+    watcher.until("question-asked Go there").await;
+    let question = world.question().await;
+    assert!(give(&question, QuestionAction::Decline, None).await.unwrap());
+    let told = watcher.turn().await;
+    let result = "tool-result c the PIN is known: true; the page: Declined".to_owned();
+    assert!(told.contains(&result), "{told:?}");
+    assert_eq!(world.orchestrator.status(&world.id).await.unwrap().questions, None);
+    let all = lines(&world.watch(Some(Default::default())).await.frames().await);
+    let journal = format!("{all:?}{:?}", world.chunks().await);
+    assert!(journal.contains("question-settled") && !journal.contains("4711"), "{journal}");
+}
