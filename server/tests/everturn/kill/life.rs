@@ -1,8 +1,14 @@
 //! One conversation across all processes of its server.
 
-use std::{fs, os::unix::process::ExitStatusExt as _};
+use std::{fs, mem::take, os::unix::process::ExitStatusExt as _};
 
-use everturn_sim::Loopback;
+use everturn_orchestrator::{Cursor, Window};
+use everturn_sim::{
+    Loopback,
+    history::{self, Client, Command, Log, Logged},
+};
+use everturn_store_sqlite::SqliteArchive;
+use everturn_wire::{ConversationId, EventBody, StoredChunk};
 use hyper::Method;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -115,6 +121,9 @@ impl World {
             assert!(was_killed || status.success() && over == Over::Sealed, "{status} after {over:?}");
             assert!(end.is_some() || !was_killed, "nobody meant to kill the last one");
             self.outcome.kills += usize::from(was_killed);
+            if end.is_none() {
+                self.check_log();
+            }
         } else {
             assert!(matches!(end, Some(End::Call(..))), "it did not start");
             self.outcome.kills += 1;
@@ -209,6 +218,29 @@ impl World {
         assert_eq!(self.watcher.text(), format!("{}{TEXT_AGAIN}", text(self.plan.program)));
         let flaws: Vec<_> = self.provider.requests().iter().filter_map(provider::flaw).collect();
         assert!(flaws.is_empty(), "{flaws:#?}");
+    }
+
+    /// Checks that the watcher read the log that is in the file in the end, with what was acknowledged.
+    fn check_log(&mut self) {
+        let (file, id) = (SqliteArchive::open(self.home.journal()).unwrap(), ConversationId::from("c1"));
+        let events = file.events(&id, Cursor::default(), usize::MAX).unwrap();
+        let events = events.iter().map(|stored| Logged {
+            start: stored.start.value(),
+            end: stored.end.value(),
+            event: serde_json::from_slice(&stored.json).unwrap(),
+        });
+        let chunks = file.chunks(&id, Window::default()).unwrap();
+        let mut log = Log {
+            events: events.collect(),
+            chunks: chunks.iter().map(|chunk| StoredChunk::clone(chunk)).collect(),
+        };
+        // The watcher leaves with the seal, before it is told that the conversation is idle.
+        let seal = log.events.iter().rposition(|logged| matches!(logged.event.body, EventBody::TurnSealed));
+        log.events.truncate(seal.unwrap() + 1);
+        let watcher =
+            Client { name: "the watcher".to_owned(), seen: take(&mut self.watcher.seen), is_at_end: true };
+        let commands = [MESSAGE, AGAIN].map(|text| Command::Said(text.to_owned()));
+        assert_eq!(history::check(&log, &[watcher], &commands), Vec::<String>::new());
     }
 
     /// Checks that a tool ran once, or that its only run is reported as interrupted.

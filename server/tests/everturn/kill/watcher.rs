@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
+use everturn_sim::history::Seen;
 use serde_json::{Value, json};
 
 use crate::{client::Socket, home::Server};
@@ -11,6 +12,8 @@ use crate::{client::Socket, home::Server};
 pub(crate) struct Watcher {
     pub(crate) cursor: Option<String>,
     pub(crate) events: Vec<Value>,
+    /// What it asked for and was told, for the checker of histories.
+    pub(crate) seen: Vec<Seen>,
     /// The number of journal calls made when each event was received.
     pub(crate) calls: Vec<usize>,
     /// The call log of the current process.
@@ -36,15 +39,20 @@ impl Watcher {
     /// Watches from its last position, until the next turn is sealed or this many events were received.
     pub(crate) async fn watch(&mut self, server: &Server, most: usize) -> Over {
         let Some(mut socket) = Socket::try_open(server, "/ws").await else { return Over::Lost };
-        let cursor = self.cursor.as_deref().unwrap_or("0");
+        let shown = self.cursor.as_deref().unwrap_or("0");
+        let cursor = shown.parse().unwrap();
         let subscribe =
-            json!({ "type": "chat.subscribe", "conversationId": "c1", "cursor": cursor, "extensions": true });
+            json!({ "type": "chat.subscribe", "conversationId": "c1", "cursor": shown, "extensions": true });
         if !socket.try_say(&subscribe).await || !self.answer(&mut socket).await {
             return Over::Lost;
         }
+        self.seen.push(Seen::Asked(cursor));
         for _ in 0..most {
             let Some(mut delta) = socket.try_hear("chat.delta").await else { return Over::Lost };
-            self.cursor = Some(delta["cursor"].as_str().unwrap().to_owned());
+            let cursor = delta["cursor"].as_str().unwrap().to_owned();
+            let event = serde_json::from_value(delta["event"].clone()).unwrap();
+            self.seen.push(Seen::Told(cursor.parse().unwrap(), event));
+            self.cursor = Some(cursor);
             self.events.push(delta["event"].take());
             self.calls.push(fs::read_to_string(&self.log).unwrap_or_default().len());
             if self.is_sealed() {
