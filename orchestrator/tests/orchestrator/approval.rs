@@ -508,7 +508,7 @@ async fn arguments_that_do_not_fit_ask_nobody() {
     assert_eq!(lines.iter().filter(|line| line.starts_with("approval")).count(), 0);
     let result = &world.history().await[2];
     assert!(
-        result.contains("do not fit the schema of \"write\": /path: 7 is not of type \"string\""),
+        result.contains("do not fit the schema of \"write\": /path: want string, but got number"),
         "{result}"
     );
 }
