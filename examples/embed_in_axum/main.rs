@@ -62,6 +62,7 @@ fn app(orchestrator: &Orchestrator, bound: SocketAddr) -> Result<Router> {
         origins: vec![],
         token: None,
         callers: Callers::default(),
+        caller_header: None,
         is_open: |_| false,
     };
     let guard = Guard::new(access)?;

@@ -12,6 +12,8 @@ pub enum Scope {
     Calls,
     /// Everything, of all callers, and what concerns the server itself.
     Admin,
+    /// Nothing of its own: it is a proxy, and names the caller of each request.
+    Proxy,
 }
 
 /// Who asks. A transport gets it with a request, and gives it to [`Orchestrator::seen_by`](crate::Orchestrator::seen_by).
@@ -46,9 +48,9 @@ impl Caller {
         self.name.as_ref()
     }
 
-    /// Whether it may use this.
+    /// Whether it may use this. An administrator may use everything, but is no proxy.
     pub fn may(&self, scope: Scope) -> bool {
-        self.scopes.contains(&scope) || self.is_administrator()
+        self.scopes.contains(&scope) || (self.is_administrator() && scope != Scope::Proxy)
     }
 
     /// Whether it is an administrator.

@@ -115,6 +115,8 @@ pub(crate) struct Config {
     pub(crate) callers: Vec<KnownCaller>,
     /// The file of callers that were made with `everturn token`.
     pub(crate) callers_file: Option<CallersFile>,
+    /// The header in which a proxy names callers.
+    pub(crate) caller_header: Option<String>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
     /// Of the file, else of the environment.
@@ -269,6 +271,7 @@ impl Config {
             token,
             callers,
             callers_file,
+            caller_header: file.server.caller_header,
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,
             // The demo shows a tool; a real model has only the configured ones.

@@ -39,6 +39,7 @@ pub(crate) fn open(
         origins: config.allowed_origins.clone(),
         token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
         callers,
+        caller_header: config.caller_header.clone(),
         is_open: |path| crate::page::is_open(path) || path == CALLBACK,
     };
     let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;

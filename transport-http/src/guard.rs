@@ -2,6 +2,7 @@
 
 mod address;
 mod known;
+mod named;
 mod rules;
 mod token;
 
@@ -36,6 +37,9 @@ pub struct Access {
     pub token: Option<String>,
     /// The callers. A request is passed on with the [`Caller`](everturn_orchestrator::Caller) that it is by.
     pub callers: Callers,
+    /// The header in which a caller with the scope [`Proxy`](everturn_orchestrator::Scope::Proxy) says whose request it
+    /// passes on; `None` = `x-everturn-caller`.
+    pub caller_header: Option<String>,
     /// Whether a path may be read without the token: the page's own files.
     pub is_open: fn(path: &str) -> bool,
 }
@@ -54,6 +58,9 @@ pub enum AccessError {
         "{0:?} is not a valid origin: write scheme, host and port, without a path, like https://chat.example.com"
     )]
     BadOrigin(String),
+    /// The header that names callers could not be one.
+    #[error("{0:?} is not a valid name of a header: write one like x-forwarded-user")]
+    BadHeader(String),
     /// The token contains characters that no client could send.
     #[error("the token must be 1 or more visible ASCII characters without spaces")]
     BadToken,

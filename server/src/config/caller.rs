@@ -28,6 +28,7 @@ impl ScopeName {
             Self::Chat => "chat",
             Self::Calls => "calls",
             Self::Admin => "admin",
+            Self::Proxy => "proxy",
         }
     }
 
@@ -36,6 +37,7 @@ impl ScopeName {
             Self::Chat => Scope::Chat,
             Self::Calls => Scope::Calls,
             Self::Admin => Scope::Admin,
+            Self::Proxy => Scope::Proxy,
         }
     }
 }
@@ -46,6 +48,7 @@ impl From<Scope> for ScopeName {
             Scope::Chat => Self::Chat,
             Scope::Calls => Self::Calls,
             Scope::Admin => Self::Admin,
+            Scope::Proxy => Self::Proxy,
         }
     }
 }

@@ -45,4 +45,6 @@ pub(crate) enum ScopeName {
     Calls,
     /// Everything, of all callers
     Admin,
+    /// A proxy, which names the caller of each request
+    Proxy,
 }

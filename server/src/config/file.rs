@@ -80,6 +80,7 @@ pub(super) struct ServerTable {
     pub(super) listen: Option<String>,
     pub(super) data: Option<String>,
     pub(super) token: Option<Hidden>,
+    pub(super) caller_header: Option<String>,
     pub(super) allowed_hosts: Vec<String>,
     pub(super) allowed_origins: Vec<String>,
     pub(super) tls_cert: Option<String>,

@@ -1,7 +1,7 @@
 //! The callers that a server knows, by the hashes of their tokens.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
@@ -80,6 +80,8 @@ struct Book {
     /// Whether there ever was a caller. Then nobody is served without a token, although all may have been removed since.
     asks: bool,
     known: HashMap<TokenHash, Entry>,
+    /// Those without a valid token.
+    revoked: HashSet<CallerName>,
 }
 
 struct Entry {
@@ -98,8 +100,12 @@ impl Callers {
         let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
         book.asks |= !all.is_empty();
         let mut before = std::mem::take(&mut book.known);
+        book.revoked.clear();
         for known in all {
-            let Some(token) = known.token else { continue };
+            let Some(token) = known.token else {
+                book.revoked.insert(known.name);
+                continue;
+            };
             let same = before.remove(&token).filter(|entry| entry.is_still(&known));
             let caller = same.map(|entry| entry.caller);
             let caller = caller.unwrap_or_else(|| Caller::new(known.name.clone(), known.scopes.clone()));
@@ -133,6 +139,18 @@ impl Callers {
         let entry = book.known.get(&hash)?;
         let is_it: bool = entry.known.token.is_some_and(|known| known.0.ct_eq(&hash.0).into());
         (is_it && !entry.has_expired(self.clock.now().0)).then(|| entry.caller.clone())
+    }
+
+    /// Returns the caller that a proxy names: one that is known, unless its token was revoked or has expired, or a new one
+    /// that may use conversations and calls.
+    pub(super) fn named(&self, name: &CallerName) -> Option<Caller> {
+        let book = self.read();
+        let Some(entry) = book.known.values().find(|entry| entry.known.name == *name) else {
+            let may = !book.revoked.contains(name);
+            return may.then(|| Caller::new(name.clone(), vec![Scope::Chat, Scope::Calls]));
+        };
+        let may = !entry.has_expired(self.clock.now().0) && !entry.caller.may(Scope::Proxy);
+        may.then(|| entry.caller.clone())
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Book> {

@@ -9,12 +9,13 @@ use axum::{
         header::{HOST, LINK, ORIGIN, UPGRADE},
     },
 };
-use everturn_orchestrator::Caller;
+use everturn_orchestrator::{Caller, Scope};
 use tower_http::cors::CorsLayer;
 
 use super::{
     Access, AccessError, Callers,
     address::{Host, Origin},
+    named,
     token::{self, Token},
 };
 use crate::{connection::Peer, refusal::Refusal};
@@ -24,6 +25,9 @@ const PREFLIGHT_AGE: Duration = Duration::from_secs(3600);
 
 /// Headers by which a proxy says that it forwards a request.
 const FORWARDED: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// The header in which a proxy names the caller of a request, unless another one is configured.
+const NAMED: HeaderName = HeaderName::from_static("x-everturn-caller");
 
 /// Headers that pages of allowed origins may send: those that the API reads, and those that OpenAI's SDK adds.
 const HEADERS: [&str; 16] = [
@@ -52,6 +56,7 @@ pub(super) struct Rules {
     origins: Vec<Origin>,
     token: Option<Token>,
     callers: Callers,
+    caller_header: HeaderName,
     is_open: fn(&str) -> bool,
 }
 
@@ -60,12 +65,15 @@ impl Rules {
         let host = |text: String| Host::parse(&text).ok_or(AccessError::BadHost(text));
         let origin = |text: String| Origin::parse(&text).ok_or(AccessError::BadOrigin(text));
         let token = |text: String| Token::new(&text).ok_or(AccessError::BadToken);
+        let header = |text: String| text.parse().map_err(|_| AccessError::BadHeader(text));
+        let caller_header = access.caller_header.map(header).transpose()?;
         Ok(Self {
             bound: access.bound,
             hosts: access.hosts.into_iter().map(host).collect::<Result<_, _>>()?,
             origins: access.origins.into_iter().map(origin).collect::<Result<_, _>>()?,
             token: access.token.map(token).transpose()?,
             callers: access.callers,
+            caller_header: caller_header.unwrap_or(NAMED),
             is_open: access.is_open,
         })
     }
@@ -89,10 +97,10 @@ impl Rules {
         self.check_origin(&host, request.headers())
     }
 
-    /// Returns who the request is by; `None` if it lacks a token that it needs.
+    /// Returns who the request is by; `None` if it lacks a token that it needs, or a proxy does not say.
     pub(super) fn caller(&self, request: &Request) -> Option<Caller> {
         if let Some(caller) = token::shown(request.headers()).find_map(|shown| self.whose(shown.bytes())) {
-            return Some(caller);
+            return if caller.may(Scope::Proxy) { self.named(request.headers()) } else { Some(caller) };
         }
         if !self.asks() {
             return Some(Caller::administrator());
@@ -114,6 +122,13 @@ impl Rules {
             Some(administrators) if administrators.is(token) => Some(Caller::administrator()),
             _ => self.callers.find(token),
         }
+    }
+
+    /// Returns the caller that a proxy names. If there are several names, it is unknown which one the proxy wrote.
+    fn named(&self, headers: &HeaderMap) -> Option<Caller> {
+        let mut named = headers.get_all(&self.caller_header).iter();
+        let name = named.next().filter(|_| named.next().is_none())?;
+        self.callers.named(&named::caller(name.to_str().ok()?)?)
     }
 
     /// Whether the request is by the owner of the server.
@@ -142,6 +157,7 @@ impl Rules {
         request.extensions_mut().insert(caller);
         if self.asks() {
             token::hide(request.headers_mut(), |token| self.whose(token).is_some());
+            request.headers_mut().remove(&self.caller_header);
         }
     }
 

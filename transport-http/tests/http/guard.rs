@@ -22,6 +22,7 @@ fn access(bound: &str) -> Access {
         origins: Vec::new(),
         token: None,
         callers: Callers::default(),
+        caller_header: None,
         is_open: |path| path == "/" || path.starts_with("/page/"),
     }
 }

@@ -63,6 +63,7 @@ async fn guarded(app: impl FnOnce(Orchestrator) -> axum::Router) -> World {
             origins: Vec::new(),
             token: Some("secret".to_owned()),
             callers: Callers::default(),
+            caller_header: None,
             is_open: |_| false,
         };
         Guard::new(access).unwrap().protect(app(orchestrator))

@@ -74,6 +74,7 @@ async fn everturn(listener: TcpListener, upstream: &str) -> Result<()> {
         origins: Vec::new(),
         token: None,
         callers: Callers::default(),
+        caller_header: None,
         is_open: |_| false,
     };
     let app = Guard::new(access)?.protect(router(orchestrator, CallLimits::default(), Metrics::none()));
