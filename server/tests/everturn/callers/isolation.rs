@@ -9,6 +9,7 @@ fn body(method: &str, path: &str) -> Option<Value> {
         (_, "queue") => json!({ "text": "hi" }),
         ("PATCH", "retry") => json!({ "enabled": false }),
         ("PATCH", _) => json!({ "title": "Mine now" }),
+        (_, "questions") => json!({ "questionId": "q", "action": "decline" }),
         (_, "approvals") => {
             json!({ "turnId": "t", "stepId": "t#0", "toolCallId": "c", "verdict": "allowed" })
         }
