@@ -65,8 +65,13 @@ fn asks(id: &str, arguments: Arguments) -> Input {
 }
 
 fn speech() -> Vec<Input> {
-    let usage =
-        Usage { input_tokens: 7, output_tokens: 3, cache_read_tokens: Some(5), cache_write_tokens: Some(1) };
+    let usage = Usage {
+        input_tokens: 7,
+        output_tokens: 3,
+        cache_read_tokens: Some(5),
+        cache_write_tokens: Some(1),
+        reasoning_tokens: None,
+    };
     vec![
         says(StreamEvent::Reasoning("hm".into())),
         says(StreamEvent::Text("Let me see.".into())),

@@ -18,6 +18,7 @@ use crate::{
     permission::Permissions,
     report::RequiredReports,
     route::PREFIX,
+    usage::{Price, Prices, UsageBook},
 };
 
 /// Default lifetime of ephemeral conversations.
@@ -57,6 +58,8 @@ pub struct Builder {
     /// Shared with the reviewers' orchestrator, like the health.
     memory: Arc<Memory>,
     pacing: Arc<Pacing>,
+    usage: Arc<UsageBook>,
+    prices: Prices,
     /// Whether its turns are reviews.
     for_reviews: bool,
     cluster: Option<Cluster>,
@@ -105,6 +108,8 @@ impl Builder {
             health: Arc::default(),
             memory: Arc::default(),
             pacing: Arc::default(),
+            usage: Arc::default(),
+            prices: Prices::default(),
             for_reviews: false,
             cluster: None,
         }
@@ -300,6 +305,14 @@ impl Builder {
     #[must_use]
     pub fn schedule(mut self, schedule: impl Schedule + Send + Sync + 'static) -> Self {
         self.schedule = Arc::new(schedule);
+        self
+    }
+
+    /// Sets what the tokens of the models cost whose id, `credential/model`, matches a pattern, in which `*` matches any number of
+    /// characters. The most specific pattern counts. Only reports of usage have it.
+    #[must_use]
+    pub fn price(mut self, pattern: impl Into<String>, price: Price) -> Self {
+        self.prices.add(pattern.into(), price);
         self
     }
 

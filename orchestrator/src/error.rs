@@ -119,6 +119,12 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// The question about usage is invalid.
+    #[error("usage cannot be read: {why}")]
+    BadUsageQuery {
+        /// Why.
+        why: String,
+    },
     /// The conversation's queue is full.
     #[error(
         "conversation {id} has {limit} queued messages already: wait until they are taken up, or cancel some"
@@ -291,6 +297,7 @@ impl Error {
             | Self::BadRetrySettings(_)
             | Self::BadRetry { .. }
             | Self::BadReport { .. }
+            | Self::BadUsageQuery { .. }
             | Self::BadId(_)
             | Self::BadCursor(_) => Fault::Caller,
             Self::Journal(_)

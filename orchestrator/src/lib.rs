@@ -55,6 +55,7 @@ mod tool;
 mod toolbox;
 mod turn_log;
 mod upstream;
+mod usage;
 mod view;
 
 pub use builder::Builder;
@@ -85,6 +86,7 @@ pub use status::StatusChange;
 pub use subscription::Subscription;
 pub use tool::{Ask, Invocation, Output, People, Policy, Reply, SourceState, Tool, ToolSource};
 pub use upstream::{Dialect, Outgoing, Passed, RelayProvider, Upstream};
+pub use usage::{Day, InvalidDay, Price, UsageQuery};
 pub use view::View;
 
 pub use everturn_kernel as kernel;

@@ -12,7 +12,7 @@ use everturn_wire::{ApprovalMode, Decider, Decision, Verdict};
 use crate::tool::{Policy, Tool, ToolSet};
 
 pub(crate) use grants::{GrantStore, Grants};
-pub(crate) use rules::Rules;
+pub(crate) use rules::{Rules, matches};
 pub(crate) use schema::Schemas;
 
 /// Default time limit of a review.

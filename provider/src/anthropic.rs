@@ -19,6 +19,7 @@ use crate::{
     endpoint::{Credential, Endpoint},
     exchange::{self, Body, Reader},
 };
+pub(crate) use frame::Counts;
 use reader::AnthropicReader;
 
 /// The API version of this adapter, sent in the header `anthropic-version` unless that is configured.

@@ -19,6 +19,7 @@ use crate::{
     endpoint::{Credential, Endpoint},
     exchange::{self, Body, Reader},
 };
+pub(crate) use frame::usage;
 use reader::ChatReader;
 
 /// The API's name in the origin of echoes.

@@ -21,6 +21,7 @@ use crate::{
     endpoint::{Credential, Endpoint},
     exchange::{self, Body, Reader},
 };
+pub(crate) use frame::Counts;
 use non_thinking::NonThinkingModels;
 use reader::GeminiReader;
 

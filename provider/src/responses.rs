@@ -22,6 +22,7 @@ use crate::{
     endpoint::{Credential, Endpoint},
     exchange::{self, Body, Reader},
 };
+pub(crate) use frame::usage;
 use reader::ResponsesReader;
 use refused::Refused;
 

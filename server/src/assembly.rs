@@ -35,6 +35,9 @@ pub(crate) fn orchestrator(
     for (of, chain) in &config.fallback_chains.0 {
         builder = builder.fallback_chain(of, chain);
     }
+    for (models, price) in &config.prices {
+        builder = builder.price(models, *price);
+    }
     if config.retry.parks {
         builder = builder.sit_out_usage_limits();
     }

@@ -100,6 +100,11 @@ pub(crate) enum Command {
     /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is
     /// not worth asking until the moment that is shown.
     Targets(Running),
+    /// Say who used what of a running server: requests, tokens, refusals met, waits, and what it cost
+    ///
+    /// Turns that survived met at least one failure of a provider and were answered all the same. A caller is shown its own usage,
+    /// the administrator that of all. Prices are those of [[price]] in the server's configuration file.
+    Usage(everturn_terminal::Usage),
     /// List the calls of other programs that pass through a running server, and what they wait for
     Calls(Calls),
     /// Say in one line what the calls of a running server wait for, or nothing if none waits: for status lines

@@ -21,6 +21,7 @@ mod part;
 mod passing;
 mod permission;
 mod postgres;
+mod price;
 mod private_file;
 mod provider;
 mod report;
@@ -117,6 +118,8 @@ pub(crate) struct Config {
     pub(crate) callers_file: Option<CallersFile>,
     /// The header in which a proxy names callers.
     pub(crate) caller_header: Option<String>,
+    /// What tokens cost, by pattern of models.
+    pub(crate) prices: Vec<(String, everturn_orchestrator::Price)>,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
     /// Of the file, else of the environment.
@@ -272,6 +275,7 @@ impl Config {
             callers,
             callers_file,
             caller_header: file.server.caller_header,
+            prices: price::resolve(&file.price, &file.source)?,
             allowed_hosts: file.server.allowed_hosts,
             allowed_origins: file.server.allowed_origins,
             // The demo shows a tool; a real model has only the configured ones.

@@ -111,6 +111,10 @@ async fn run(command: Command) -> Result<ExitCode> {
             mcp_login::run(args, &environment).await
         }
         Command::Token(args) => token::run(args, &environment),
+        Command::Usage(args) => {
+            let token = host::token(args.running.token.as_ref(), &environment);
+            everturn_terminal::usage(&args, token.as_ref()).await
+        }
         Command::Calls(args) => {
             let token = host::token(args.running.token.as_ref(), &environment);
             everturn_terminal::calls(&args.running, token.as_ref(), args.watch).await

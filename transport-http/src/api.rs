@@ -122,6 +122,7 @@ fn shared_routes() -> Router<Doors> {
         .route("/calls/{id}/give-up", post(passed::give_up))
         .route("/models", get(query::models))
         .route("/targets", get(query::targets))
+        .route("/usage", get(query::usage))
         .route("/retry", get(retry_settings::read).patch(retry_settings::change))
         .route("/openapi.json", get(document::openapi))
         .route("/asyncapi.json", get(document::asyncapi))

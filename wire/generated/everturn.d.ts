@@ -2343,6 +2343,8 @@ export interface Usage {
   cacheReadTokens?: number;
   /** Tokens of the request that were written to a cache. */
   cacheWriteTokens?: number;
+  /** Tokens of the answer that were reasoning, if the provider says so. */
+  reasoningTokens?: number;
 }
 
 /** Token counts of a step. */
@@ -2356,6 +2358,71 @@ export interface UsageEvent {
   turnId: TurnId;
   /** The step. */
   stepId?: StepId;
+}
+
+/** What a row of a [`UsageReport`] can be for. */
+export type UsageKey =
+  /** A caller. */
+  | "caller"
+  /** A model, whatever the credential. */
+  | "model"
+  /** A target: a model with a credential. */
+  | "target"
+  /** A day, in UTC. */
+  | "day"
+  /** A value from a newer server. */
+  | (string & {});
+
+/** Response of `GET /usage`. */
+export interface UsageReport {
+  /** The first day, such as `2026-11-25`, in UTC. */
+  from: string;
+  /** The last day. */
+  to: string;
+  /** What the rows are for. */
+  by: Array<UsageKey>;
+  /** A row for each combination that was used, in order of `by`. */
+  rows: Array<UsageRow>;
+  /** The sum of all rows. */
+  total: UsageRow;
+}
+
+/** What was used, and what came of it. */
+export interface UsageRow {
+  /** Turns and passed-through calls that ended. They count on the day, and for the target, with which they ended. */
+  turns: number;
+  /** Those of `turns` that met at least one failure and were answered all the same. */
+  survived: number;
+  /** Those of `turns` that a failure ended. */
+  failed: number;
+  /** How long `turns` waited, in milliseconds. */
+  waitedMs: number;
+  /** Requests made to providers. */
+  requests: number;
+  /** Those of `requests` that were refused, or failed otherwise. */
+  refusals: number;
+  /** Tokens of requests, including those read from a cache. */
+  inputTokens: number;
+  /** Tokens of answers, including reasoning. */
+  outputTokens: number;
+  /** Tokens of requests that were read from a cache. */
+  cacheReadTokens: number;
+  /** Tokens of requests that were written to a cache. */
+  cacheWriteTokens: number;
+  /** Tokens of answers that were reasoning, as far as providers say so. */
+  reasoningTokens: number;
+  /** The caller, in a row for one; absent = the administrator. `(other)`: callers beyond the number that is kept apart. */
+  caller?: string;
+  /** What the tokens cost by the prices that are configured now; absent if none of their models has a price. */
+  cost?: number;
+  /** The day, in a row for one. */
+  day?: string;
+  /** The model, in a row for one. `(other)`: models beyond the number that is kept apart. */
+  model?: string;
+  /** The target, as `provider/model`, in a row for one. */
+  target?: string;
+  /** Targets whose tokens are not in `cost`, because their model has no price; at most 20. Absent = none. */
+  unpriced?: Array<string>;
 }
 
 /** The prompt. It is the first event of a turn, so that other subscribers see it. */

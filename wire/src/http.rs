@@ -5,6 +5,7 @@ mod call;
 mod retry;
 mod send;
 mod tool;
+mod usage;
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
@@ -21,6 +22,7 @@ pub use send::SendRequest;
 pub use tool::{
     ToolAnnotations, ToolInfo, ToolPolicy, ToolSourceInfo, ToolSourceLogin, ToolSourceStatus, Tools,
 };
+pub use usage::{UsageKey, UsageReport, UsageRow};
 
 /// A conversation in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -55,6 +55,7 @@ pub use http::{
     ModelInfo, Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl,
     RetryNowRequest, RetryRequest, SendRequest, Stopped, TargetState, Targets, ToolAnnotations, ToolInfo,
     ToolPolicy, ToolSourceInfo, ToolSourceLogin, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList,
+    UsageKey, UsageReport, UsageRow,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};

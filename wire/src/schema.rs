@@ -14,7 +14,7 @@ use crate::{
     Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow,
     Message, ModelSettings, Models, QuestionAnswer, QueueCancelled, QueueRequest, Queued, RenameRequest,
     Renamed, Retried, RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked,
-    SendRequest, ServerMessage, Stopped, Targets, Tools, TurnMetricsList,
+    SendRequest, ServerMessage, Stopped, Targets, Tools, TurnMetricsList, UsageReport,
 };
 
 mod asyncapi;
@@ -42,7 +42,7 @@ const UNIONS: [(&str, &str, bool); 7] = [
 ];
 
 /// Enums that clients read. A newer server may send other values.
-const OPEN_WORDS: [&str; 29] = [
+const OPEN_WORDS: [&str; 30] = [
     "AfterContent",
     "ApprovalMode",
     "ApprovalScope",
@@ -71,6 +71,7 @@ const OPEN_WORDS: [&str; 29] = [
     "ToolSourceLogin",
     "ToolSourceStatus",
     "Unreached",
+    "UsageKey",
     "Verdict",
 ];
 
@@ -132,7 +133,7 @@ fn definitions() -> Map<String, Value> {
         Health,
         ErrorBody,
     )>(&mut generator);
-    define::<(RenameRequest, Renamed, ModelSettings, QuestionAnswer)>(&mut generator);
+    define::<(RenameRequest, Renamed, ModelSettings, QuestionAnswer, UsageReport)>(&mut generator);
     define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts, Tools)>(
         &mut generator,
     );

@@ -56,6 +56,9 @@ impl Builder {
         });
         let observers = Observers::new(self.observer);
         let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
+        if !self.for_reviews {
+            self.usage.set_up(store.clone(), self.prices);
+        }
         let retry = Arc::new(RetryScopes::new(store.clone(), self.retry));
         let model_settings = ModelSettingsStore::new(store.clone());
         let grants = GrantStore::new(store.clone());
@@ -76,6 +79,7 @@ impl Builder {
                     models,
                     health: self.health,
                     pacing: self.pacing,
+                    usage: self.usage,
                     for_reviews: self.for_reviews,
                     state: self.state,
                     tools,
@@ -115,6 +119,7 @@ impl Builder {
             health: self.health.clone(),
             memory: self.memory.clone(),
             pacing: self.pacing.clone(),
+            usage: self.usage.clone(),
             for_reviews: true,
             journal: journal.clone(),
             observer: Some(pending.clone()),

@@ -12,6 +12,7 @@ use everturn_wire::{
 use super::{Record, State};
 use crate::{
     Commit, Cursor, Definition, Frame, Head, TurnRecord, attempt::brief, telemetry::Count, turn_log::LogLine,
+    usage::Figures,
 };
 
 /// Maximum length of a title, in characters.
@@ -28,6 +29,8 @@ pub(crate) struct Batch {
     pub(crate) first_seq: u64,
     /// Metrics to record once the batch is durable.
     pub(super) counts: Vec<Count>,
+    /// What the turn's calls used, to be counted once the batch is durable.
+    pub(crate) used: Figures,
     /// Lines to log once the batch is durable, each with its turn.
     pub(crate) lines: Vec<(TurnId, LogLine)>,
     /// Whether the turn waited for a retry when it was last saved.
@@ -89,6 +92,7 @@ impl Batch {
             from: running.map_or(live.log.end(), |turn| turn.from),
             first_seq,
             counts: Vec::new(),
+            used: Figures::default(),
             lines: Vec::new(),
             was_waiting: running
                 .and_then(|turn| turn.retry.as_ref())
@@ -135,10 +139,12 @@ impl Batch {
                     EventBody::ProviderRetry { shared: None, failed_target, latency_ms, .. } => {
                         *failed_target = self.called.as_ref().map(|call| call.target.clone());
                         *latency_ms = self.called.as_ref().map(|call| now.since(call.at));
+                        self.used.refusals += u64::from(self.called.is_some());
                     }
                     EventBody::Usage { usage, .. } => {
                         let target = self.called.as_ref().map(|call| call.target.clone());
                         self.counts.extend(target.map(|target| Count::Tokens(target, *usage)));
+                        self.used.add(&Figures::from(&*usage));
                     }
                     EventBody::ApprovalResolved {
                         step_id,
@@ -149,6 +155,8 @@ impl Batch {
                     EventBody::Error(report) => {
                         self.attribute(report);
                         self.ended_by = self.failed(report, turn_id, now);
+                        // One that was waiting had its last refusal counted before.
+                        self.used.refusals += u64::from(self.ended_by.is_some() && !self.was_waiting);
                     }
                     _ => {}
                 }

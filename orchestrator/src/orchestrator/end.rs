@@ -28,6 +28,9 @@ impl Orchestrator {
                 shutdown.quiet().await;
             }
         }
+        if let Err(error) = self.ports.usage.save().await {
+            tracing::warn!(%error, "the latest usage could not be saved");
+        }
         shutdown.set_down();
         for conversation in self.registry.all() {
             conversation.grew.notify_waiters();

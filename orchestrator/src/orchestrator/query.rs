@@ -7,14 +7,14 @@ use std::{
 
 use everturn_kernel::{Target, Wait};
 use everturn_wire::{
-    ConversationId, ConversationState, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE,
-    FailedAttempt, HistoryWindow, TargetState, Tools, TurnId, TurnMetrics,
+    CallerName, ConversationId, ConversationState, ConversationStatus, ConversationSummary,
+    DEFAULT_WORKSPACE, FailedAttempt, HistoryWindow, TargetState, Tools, TurnId, TurnMetrics, UsageReport,
 };
 
 use super::Orchestrator;
 use crate::{
-    Cursor, Error, Head, ListCursor, Page, SubscribeFrom, Subscription, Take, Window, attempt::Attempts,
-    conversation::Conversation, session, subscription::Source,
+    Cursor, Error, Head, ListCursor, Page, SubscribeFrom, Subscription, Take, UsageQuery, Window,
+    attempt::Attempts, conversation::Conversation, session, subscription::Source,
 };
 
 impl Orchestrator {
@@ -272,6 +272,24 @@ impl Orchestrator {
     /// Returns the ids of all models (`credential/model`, the default first), then of all routes (`route/name`).
     pub fn models(&self) -> Vec<String> {
         self.ports.models.now().ids()
+    }
+
+    /// Returns what was used on some days.
+    ///
+    /// # Errors
+    /// When the question is not valid, its answer is too long, or the store fails.
+    pub async fn usage(&self, query: UsageQuery) -> Result<UsageReport, Error> {
+        self.usage_of(query, None).await
+    }
+
+    /// Like [`usage`](Self::usage), of one caller.
+    pub(crate) async fn usage_of(
+        &self,
+        query: UsageQuery,
+        caller: Option<&CallerName>,
+    ) -> Result<UsageReport, Error> {
+        let now = self.ports.clock.now();
+        self.ports.usage.report(query, caller.map(CallerName::as_str), now).await
     }
 
     /// Returns all targets in the order in which they were added, each with its current problem, if any; of several,

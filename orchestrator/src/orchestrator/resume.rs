@@ -40,6 +40,7 @@ impl Orchestrator {
             self.ports.health.keep_in(store.clone(), self.ports.clock.now()).await?;
             self.ports.pacing.keep_in(store, self.ports.peers.is_some(), self.ports.clock.clone()).await?;
         }
+        self.ports.usage.keep(self.ports.clock.clone());
         Ok(self.ports.retry.read().await?)
     }
 

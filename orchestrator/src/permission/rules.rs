@@ -41,7 +41,7 @@ fn strictness(policy: Policy) -> u8 {
 
 /// Whether a name matches a pattern in which `*` matches any number of characters. Linear in both, except for the
 /// number of stars.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(first) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();

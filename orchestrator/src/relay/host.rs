@@ -11,10 +11,10 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use everturn_kernel::{
-    Effect, Effects, Hold, Host, Input, Millis, Op, StreamEvent, ToolAnswer, ToolCall, Turn, Want,
+    Effect, Effects, Hold, Host, Input, Millis, Op, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
 };
 use everturn_pacing::Size;
-use everturn_wire::{Because, CallPhase, Category, EventBody, Failure};
+use everturn_wire::{Because, CallPhase, CallerName, Category, EventBody, Failure};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, future, stream};
 use tokio::sync::mpsc;
@@ -36,6 +36,7 @@ use crate::{
     shutdown::Stage,
     telemetry,
     upstream::Outgoing,
+    usage::Figures,
 };
 
 /// Average number of bytes of a body per token.
@@ -55,6 +56,8 @@ pub(super) struct CallHost {
     pub(super) kept: Arc<Kept>,
     /// Whether the wait of this call is kept for the next process.
     pub(super) is_kept: bool,
+    /// The target that was asked last; `None` before the first, and while a request is held.
+    pub(super) called: Option<Target>,
 }
 
 impl CallHost {
@@ -74,9 +77,13 @@ impl CallHost {
         let pace = self.pace(turn, &leg).enter();
         let (tape, outgoing) = (self.call.tape.clone(), self.outgoing(&leg));
         let (clock, deadline) = (self.ports.clock.clone(), turn.settings().budget.deadline);
+        let (usage, caller) = (self.ports.usage.clone(), self.asked.caller.clone());
+        self.called = (!matches!(pace, Paced::Held(_))).then(|| leg.target.clone());
         let on_route = turn.target().map(|target| (self.ports.health.clone(), target.clone()));
         let start = move |pass: Pass| {
             telemetry::provider_called(&name);
+            let asked = Figures { requests: 1, ..Figures::default() };
+            usage.add(caller.as_ref().map(CallerName::as_str), &leg.target, clock.now(), &asked);
             let account = tape.account.clone();
             let facts = Metered::new(Tee::new(leg.upstream.send(outgoing), tape), account);
             let facts = match deadline {
@@ -184,6 +191,18 @@ impl CallHost {
         state.category = retry.and_then(|retry| retry.category);
     }
 
+    /// Adds what an event says that the call used.
+    fn count(&self, event: &EventBody, used: &mut Figures) {
+        let was_called = self.called.is_some();
+        match event {
+            EventBody::ProviderRetry { shared: None, .. } => used.refusals += u64::from(was_called),
+            // One that was waiting had its last refusal counted before.
+            EventBody::Error(_) => used.refusals += u64::from(was_called && !self.is_kept),
+            EventBody::Usage { usage, .. } => used.add(&Figures::from(usage)),
+            _ => {}
+        }
+    }
+
     fn log(&self, turn: &Turn, event: &EventBody) {
         let EventBody::ProviderRetry { attempt, delay_ms, message, category, .. } = event else { return };
         let (call, target) = (&self.call.id, &self.leg(turn).target.name);
@@ -215,9 +234,11 @@ impl Host for CallHost {
     }
 
     async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), Infallible> {
+        let mut used = Figures::default();
         for effect in effects.drain() {
             if let Effect::Tell(event) = effect {
                 self.log(turn, &event);
+                self.count(&event, &mut used);
                 if let Some(count) = telemetry::Count::of(&event) {
                     count.add();
                 }
@@ -226,6 +247,9 @@ impl Host for CallHost {
         if matches!(turn.want(), Want::Wake(..)) {
             self.call.tape.withdraw_beyond(MOST_REFUSAL);
         }
+        used.add(&Figures::of_ended(turn));
+        let target = self.called.as_ref().unwrap_or(&self.leg(turn).target);
+        self.ports.usage.add(self.asked.caller.as_ref().map(CallerName::as_str), target, self.now(), &used);
         self.keep(turn).await;
         self.show(turn);
         if matches!(turn.want(), Want::Nothing) {

@@ -61,6 +61,7 @@ pub(super) async fn run(task: Task) -> bool {
         is_leaving: false,
         kept: kept.clone(),
         is_kept,
+        called: None,
     };
     let driven =
         AssertUnwindSafe(run_turn(&mut turn, &mut effects, &mut host, Some(&retry))).catch_unwind().await;

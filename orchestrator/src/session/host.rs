@@ -5,6 +5,7 @@ mod attempts;
 mod check;
 mod compact;
 mod pace;
+mod usage;
 
 use std::{
     mem,
@@ -254,10 +255,12 @@ impl Host for TurnHost<'_> {
         }
         let (status, from) = (batch.head.status, batch.from);
         let (lines, calls) = (mem::take(&mut batch.lines), batch.provider_calls(turn));
+        let used = batch.used;
         let stale = self.conversation.publish(batch, version, turn, next);
         for (turn_id, line) in lines.iter().filter(|_| !self.shared.for_reviews) {
             line.write(id, turn_id, turn, self.settings.model.id(), calls);
         }
+        self.count_usage(turn, used, now);
         self.leave_line(turn);
         if self.next.is_some() {
             self.control.drop_stale(stale);

@@ -26,6 +26,7 @@ use crate::{
     status::StatusChanges,
     timer::Timers,
     toolbox::Toolbox,
+    usage::UsageBook,
 };
 
 /// What sessions need to run turns. It gives no access to conversations: a session has only its own.
@@ -33,6 +34,7 @@ pub(crate) struct Ports {
     pub(crate) models: Offered,
     pub(crate) health: Arc<SharedHealth>,
     pub(crate) pacing: Arc<Pacing>,
+    pub(crate) usage: Arc<UsageBook>,
     /// Where health and pacing are persisted; `None` = in memory only.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: Toolbox,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use everturn_wire::{
     Approvals, Attempts, ClusterState, ConversationId, ConversationState, ConversationSummary, HistoryWindow,
-    ModelSettings, RetrySettingsState, TargetState, Tools, TurnId, TurnMetrics,
+    ModelSettings, RetrySettingsState, TargetState, Tools, TurnId, TurnMetrics, UsageReport,
 };
 use tokio::sync::broadcast;
 
 use super::View;
-use crate::{Error, ListCursor, Page, SearchCursor, StatusChange, Window};
+use crate::{Error, ListCursor, Page, SearchCursor, StatusChange, UsageQuery, Window};
 
 impl View {
     /// Returns a page of the caller's conversations. See [`Orchestrator::conversations`](crate::Orchestrator::conversations).
@@ -163,6 +163,14 @@ impl View {
     /// See [`Orchestrator::models`](crate::Orchestrator::models).
     pub fn models(&self) -> Vec<String> {
         self.all.models()
+    }
+
+    /// Returns what the caller used; the administrator sees the usage of all. See [`Orchestrator::usage`](crate::Orchestrator::usage).
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn usage(&self, query: UsageQuery) -> Result<UsageReport, Error> {
+        self.all.usage_of(query, self.name()).await
     }
 
     /// See [`Orchestrator::targets`](crate::Orchestrator::targets).

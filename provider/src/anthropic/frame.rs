@@ -89,7 +89,7 @@ pub(super) struct Closing {
 
 /// Token counts, as far as an event has them. Later counts replace earlier ones; they are not increments.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
@@ -109,7 +109,7 @@ impl Closing {
 }
 
 impl Counts {
-    pub(super) fn update(&mut self, newer: Self) {
+    pub(crate) fn update(&mut self, newer: Self) {
         self.input_tokens = newer.input_tokens.or(self.input_tokens);
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
         self.cache_read_input_tokens = newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
@@ -118,7 +118,7 @@ impl Counts {
     }
 
     /// Converts the counts to the kernel's type, in which input tokens include those of the cache.
-    pub(super) fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         let cached = [self.cache_read_input_tokens, self.cache_creation_input_tokens];
         let sum = |total: u64, count: Option<u64>| total.saturating_add(count.unwrap_or(0));
         Usage {
@@ -126,6 +126,7 @@ impl Counts {
             output_tokens: self.output_tokens.unwrap_or(0),
             cache_read_tokens: self.cache_read_input_tokens,
             cache_write_tokens: self.cache_creation_input_tokens,
+            reasoning_tokens: None,
         }
     }
 }

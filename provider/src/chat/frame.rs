@@ -214,7 +214,7 @@ impl<'p> Content<'p> {
     }
 }
 
-pub(super) fn usage(counts: &Value) -> Option<Usage> {
+pub(crate) fn usage(counts: &Value) -> Option<Usage> {
     let count = |path: &str| counts.pointer(path).and_then(Value::as_u64);
     let (input, output) = (count("/prompt_tokens"), count("/completion_tokens"));
     (input.is_some() || output.is_some()).then(|| Usage {
@@ -223,5 +223,6 @@ pub(super) fn usage(counts: &Value) -> Option<Usage> {
         cache_read_tokens: count("/prompt_tokens_details/cached_tokens")
             .or_else(|| count("/prompt_cache_hit_tokens")),
         cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
+        reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
     })
 }

@@ -60,7 +60,7 @@ pub(super) struct Feedback {
 /// Token counts, as far as an event has them. Later counts replace earlier ones; they are not increments.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     prompt_token_count: Option<u64>,
     candidates_token_count: Option<u64>,
     thoughts_token_count: Option<u64>,
@@ -120,13 +120,14 @@ impl Counts {
 
     /// Converts the counts to the kernel's type. Thoughts are billed like the answer; cached tokens are part of the
     /// prompt.
-    pub(super) fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> Usage {
         let output = [self.candidates_token_count, self.thoughts_token_count];
         Usage {
             input_tokens: self.prompt_token_count.unwrap_or(0),
             output_tokens: output.into_iter().flatten().fold(0, u64::saturating_add),
             cache_read_tokens: self.cached_content_token_count,
             cache_write_tokens: None,
+            reasoning_tokens: self.thoughts_token_count,
         }
     }
 }

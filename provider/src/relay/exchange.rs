@@ -21,6 +21,7 @@ use super::{
     AnswerForm, RelayEvent,
     content::{Said, said},
     header,
+    usage::Ends,
 };
 use crate::{
     SseDecoder, Timeouts,
@@ -73,6 +74,8 @@ struct Reading {
     is_complete: bool,
     /// Number of bytes held back so far.
     held: usize,
+    /// Where its token counts are.
+    ends: Ends,
     /// The start of a body without events, which may be an error.
     opening: Vec<u8>,
     /// Whether the body is known not to be an answer of this API, such as a page of a proxy.
@@ -140,6 +143,7 @@ impl Exchange {
             has_begun: is_stream && !is_read && !self.whole,
             is_complete: false,
             held: 0,
+            ends: Ends::default(),
             opening: Vec::new(),
             is_foreign: self.form != AnswerForm::Opaque && is_kind("text/html"),
         };
@@ -175,6 +179,7 @@ impl Exchange {
     fn take_piece(&mut self, piece: Bytes) -> Result<(), Failure> {
         let Phase::Reading(_, reading) = &mut self.phase else { return Ok(()) };
         let had_begun = reading.has_begun;
+        reading.ends.take(self.form, &piece);
         let found = if had_begun { Ok(true) } else { reading.take(&piece, self.form, self.whole) };
         let begins = !had_begun && reading.has_begun;
         // A failing event belongs to the answer, in case it is passed on after all.
@@ -227,6 +232,8 @@ impl Exchange {
             }
             self.events.push_back(RelayEvent::Fact(StreamEvent::Opaque));
         }
+        let usage = reading.ends.usage(self.form);
+        self.events.extend(usage.map(StreamEvent::Usage).map(RelayEvent::Fact));
         self.events.push_back(RelayEvent::Fact(StreamEvent::Finished(FinishReason::Stop)));
         Ok(())
     }

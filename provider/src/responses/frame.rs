@@ -7,7 +7,8 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use super::output::{Kind, Sign};
 pub(super) use item::{FunctionCall, Item, Message, Reasoning};
-pub(super) use response::{Response, told, usage};
+pub(crate) use response::usage;
+pub(super) use response::{Response, told};
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]

@@ -86,7 +86,12 @@ impl Dialect for GenerateContent {
             StreamEvent::Text("\u{1F600}\u{2028}!".into()),
             call("c0", "f", json!({"x": "1"}), json!({"id": "c0", "thoughtSignature": "bmF0"})),
             call("c1", "g", json!({"y": [2]}), json!({"id": "c1"})),
-            StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 8, ..Usage::default() }),
+            StreamEvent::Usage(Usage {
+                input_tokens: 9,
+                output_tokens: 8,
+                reasoning_tokens: Some(3),
+                ..Usage::default()
+            }),
             StreamEvent::Finished(FinishReason::ToolCalls),
         ]);
         Sample { sufficient: parts.len() - 1, parts, facts }

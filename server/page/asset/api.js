@@ -69,6 +69,8 @@ export async function getAttempts(id, turnId) {
 
 export const getModels = () => get('models');
 export const getTargets = () => get('targets');
+/** What was used from this day on, with a row for each of `by`. */
+export const getUsage = (by, from) => get(`usage?by=${by}&from=${from}`);
 /** The calls of other programs that pass through the server. */
 export const getCalls = () => get('calls');
 export const retryCallNow = (id) => call('POST', `calls/${encodeURIComponent(id)}/retry-now`);

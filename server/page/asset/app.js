@@ -29,6 +29,7 @@ import { dismiss, toast } from './toast.js';
 import { Nodes } from './nodes.js';
 import { Tools } from './tools.js';
 import * as transcript from './transcript.js';
+import { Usage } from './usage.js';
 
 /** What is asked before a key ends a pause of the turn. */
 const QUESTIONS = {
@@ -58,6 +59,7 @@ const allowed = new Allowed();
 const instructions = new Instructions();
 const tools = new Tools();
 const nodes = new Nodes();
+new Usage();
 new Providers({
   onChange: async (model) => {
     await composer.loadModels(model).catch(() => {}); // its error is shown with the next attempt

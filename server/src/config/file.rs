@@ -15,7 +15,10 @@ use super::{
     Hidden,
     amount::Amount,
     caller_table::CallerTable,
-    table::{AfterContentName, McpTable, ProviderTable, QuotaName, RevertName, RouteTable, ScheduleName},
+    table::{
+        AfterContentName, McpTable, PriceTable, ProviderTable, QuotaName, RevertName, RouteTable,
+        ScheduleName,
+    },
 };
 
 /// The whole file. Everything is optional.
@@ -39,6 +42,7 @@ pub(super) struct File {
     pub(super) routes: Vec<RouteTable>,
     pub(super) mcp: Vec<McpTable>,
     pub(super) caller: Vec<CallerTable>,
+    pub(super) price: Vec<PriceTable>,
     pub(super) default_model: Option<String>,
     pub(super) max_steps: Option<u32>,
     pub(super) max_parallel_tools: Option<u32>,

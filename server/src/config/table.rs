@@ -30,6 +30,17 @@ pub(super) struct RouteTable {
     pub(super) priority: Priority,
 }
 
+/// The price of the models that match a pattern, for a million tokens.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PriceTable {
+    pub(super) model: Spanned<String>,
+    pub(super) input: f64,
+    pub(super) output: f64,
+    pub(super) cached: Option<f64>,
+    pub(super) cache_write: Option<f64>,
+}
+
 /// An MCP server.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -6,6 +6,7 @@ mod mcp;
 mod memory;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod postgres;
+mod price;
 mod provider;
 mod report;
 mod route;

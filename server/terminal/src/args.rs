@@ -2,6 +2,7 @@
 
 mod conversations;
 mod running;
+mod usage;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 pub use conversations::Conversations;
 pub use running::Running;
+pub use usage::Usage;
 
 /// Arguments of `everturn chat`.
 #[derive(Args, Debug)]

@@ -22,10 +22,11 @@ mod running;
 mod secret;
 mod targets;
 mod tools;
+mod usage;
 pub mod visible;
 pub mod wording;
 
-pub use args::{Approvals, Chat, Conversations, Running};
+pub use args::{Approvals, Chat, Conversations, Running, Usage};
 pub use calls::{line as status_line, run as calls};
 pub use chat::{Host, Kept, Private, Resume, run as chat, run_once};
 pub use conversations::{Shared, Source, run as conversations};
@@ -37,3 +38,4 @@ pub use nearest::nearest;
 pub use secret::ask_secret;
 pub use targets::run as targets;
 pub use tools::{run as tools, state as source_state};
+pub use usage::run as usage;

@@ -18,6 +18,7 @@ mod line;
 mod proxy;
 mod socket;
 mod token;
+mod usage;
 
 /// What only Ann has said, and what only her conversations are called.
 const SECRETS: [&str; 3] = ["heron", "plans", "@ann"];

@@ -7,6 +7,7 @@ mod park;
 mod person;
 mod provider;
 mod roll;
+mod usage;
 mod world;
 
 use std::{env, time::Duration};

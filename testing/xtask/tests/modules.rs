@@ -46,6 +46,8 @@ const ALLOWED: [(&str, &[&str]); 49] = [
     // What nodes tell each other about targets.
     ("notice", &["cluster", "journal"]),
     ("health", &["journal", "notice", "state"]),
+    // What callers used: collected, saved and told; not where it comes from.
+    ("usage", &["clock", "error", "journal", "new_id", "permission", "state"]),
     // How a report is requested and validated; not when.
     ("report", &["error", "json", "permission"]),
     // Compares a request with what is known; starts nothing.
@@ -87,6 +89,7 @@ const ALLOWED: [(&str, &[&str]); 49] = [
             "telemetry",
             "timer",
             "turn_log",
+            "usage",
         ],
     ),
     (
@@ -140,6 +143,7 @@ const ALLOWED: [(&str, &[&str]); 49] = [
             "timer",
             "tool",
             "toolbox",
+            "usage",
         ],
     ),
     // Passes calls through, by the rules of turns; knows no conversation.
@@ -164,6 +168,7 @@ const ALLOWED: [(&str, &[&str]); 49] = [
             "state",
             "telemetry",
             "upstream",
+            "usage",
         ],
     ),
     // Watching starts no session.
@@ -211,6 +216,7 @@ const ALLOWED: [(&str, &[&str]); 49] = [
             "subscription",
             "timer",
             "upstream",
+            "usage",
         ],
     ),
     // What one caller sees of the orchestrator, and all that transports see.
@@ -226,6 +232,7 @@ const ALLOWED: [(&str, &[&str]); 49] = [
             "status",
             "subscription",
             "upstream",
+            "usage",
         ],
     ),
     ("model_reviewer", &["error", "journal", "new_id", "observer", "orchestrator", "reviewer"]),
@@ -258,6 +265,7 @@ const ALLOWED: [(&str, &[&str]); 49] = [
             "tool",
             "toolbox",
             "upstream",
+            "usage",
         ],
     ),
 ];

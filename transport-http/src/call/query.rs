@@ -4,10 +4,10 @@ use axum::{
     Json as Answer,
     http::{HeaderMap, HeaderValue, header::LINK},
 };
-use everturn_orchestrator::{Error, Page, Take, View, Window};
+use everturn_orchestrator::{Day, Error, Page, Take, UsageQuery, View, Window};
 use everturn_wire::{
     Attempts, ClusterState, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets,
-    Tools, TurnId, TurnMetrics, TurnMetricsList,
+    Tools, TurnId, TurnMetrics, TurnMetricsList, UsageKey, UsageReport,
 };
 
 use crate::{
@@ -139,6 +139,33 @@ pub(crate) async fn models(api: Api) -> Answer<Models> {
 /// `GET /targets`
 pub(crate) async fn targets(api: Api) -> Answer<Targets> {
     Answer(Targets { targets: api.orchestrator.targets() })
+}
+
+/// `GET /usage`
+pub(crate) async fn usage(api: Api, parameters: Parameters) -> Result<Answer<UsageReport>, Refusal> {
+    let day = |name| {
+        let day = parameters.text(name)?.map(str::parse::<Day>).transpose();
+        day.map_err(|why| Refusal::bad(format!("{name}: {why}")))
+    };
+    let query = UsageQuery { by: keys(parameters.text("by")?)?, from: day("from")?, to: day("to")? };
+    Ok(Answer(api.orchestrator.usage(query).await?))
+}
+
+/// Reads what rows of usage are for, separated by commas.
+fn keys(text: Option<&str>) -> Result<Vec<UsageKey>, Refusal> {
+    let mut keys = Vec::new();
+    for word in text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        let key = UsageKey::ALL.into_iter().find(|key| key.as_str() == word).ok_or_else(|| {
+            Refusal::bad(format!(
+                "by: {word:?} is none of {}",
+                UsageKey::ALL.map(UsageKey::as_str).join(", ")
+            ))
+        })?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
 }
 
 /// `GET /cluster`

@@ -92,5 +92,5 @@ async fn every_described_call_is_served_with_its_type() {
             calls += 1;
         }
     }
-    assert_eq!(calls, 53);
+    assert_eq!(calls, 54);
 }

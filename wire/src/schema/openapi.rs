@@ -236,6 +236,19 @@ fn parameters() -> Value {
             "description": "Only those that have all of these words, as parts of words, in the title or in one message. Upper and lower case are the same.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 200 },
         },
+        "from": {
+            "name": "from", "in": "query", "description": "The first day, in UTC. Default: 29 days before the last one. At most 400 days are read at once.",
+            "schema": { "type": "string", "format": "date" },
+        },
+        "to": {
+            "name": "to", "in": "query", "description": "The last day, in UTC. Default: today.",
+            "schema": { "type": "string", "format": "date" },
+        },
+        "by": {
+            "name": "by", "in": "query",
+            "description": "What there is a row for, separated by commas: `caller`, `model`, `target`, `day`. Without it, there is only the total.",
+            "schema": { "type": "string", "examples": ["caller,day"] },
+        },
         "extensions": {
             "name": "extensions", "in": "query", "description": "Whether to be sent extension events too.",
             "schema": { "type": "boolean", "default": false },

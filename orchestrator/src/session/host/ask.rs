@@ -78,6 +78,8 @@ impl TurnHost<'_> {
             summary,
             is_bare: self.settings.is_bare(),
             clock: self.shared.clock.clone(),
+            usage: self.shared.usage.clone(),
+            caller: self.conversation.id.caller().map(str::to_owned),
         };
         match entry {
             Paced::Now(pass) => start.call(pass),

@@ -23,6 +23,7 @@ use crate::{
         summary::{self, Cut},
     },
     telemetry,
+    usage::{Figures, UsageBook},
 };
 
 impl TurnHost<'_> {
@@ -94,13 +95,30 @@ pub(super) struct Start {
     /// Whether its caller gets calls of tools as the model wrote them.
     pub(super) is_bare: bool,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) usage: Arc<UsageBook>,
+    /// Whose conversation it is; `None` = the administrator's.
+    pub(super) caller: Option<String>,
 }
 
 impl Start {
     /// Makes the call and returns its events.
     pub(super) fn call(self, pass: Pass) -> BoxStream<'static, StreamEvent> {
-        let Self { model, request, call, observers, account, on_route, summary, is_bare, clock } = self;
+        let Self {
+            model,
+            request,
+            call,
+            observers,
+            account,
+            on_route,
+            summary,
+            is_bare,
+            clock,
+            usage,
+            caller,
+        } = self;
         telemetry::provider_called(&model.id);
+        let asked = Figures { requests: 1, ..Figures::default() };
+        usage.add(caller.as_deref(), &model.target, clock.now(), &asked);
         let call = call.map(|call| ProviderCall { begun_at: clock.now(), ..call });
         if let Some(call) = &call {
             observers.begins(call, &request);

@@ -79,8 +79,13 @@ fn a_complete_answer() {
         json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null}, "usage": {"output_tokens": 9}}),
         json!({"type": "message_stop"}),
     ];
-    let usage =
-        Usage { input_tokens: 10, output_tokens: 9, cache_read_tokens: Some(3), cache_write_tokens: Some(2) };
+    let usage = Usage {
+        input_tokens: 10,
+        output_tokens: 9,
+        cache_read_tokens: Some(3),
+        cache_write_tokens: Some(2),
+        reasoning_tokens: None,
+    };
     let call = ToolCall {
         id: "t".into(),
         name: "f".into(),

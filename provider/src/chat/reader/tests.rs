@@ -105,10 +105,15 @@ fn finish_reasons() {
 
 #[test]
 fn token_counts_are_found_wherever_they_are() {
-    let counts =
-        json!({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}});
-    let expected =
-        Usage { input_tokens: 9, output_tokens: 2, cache_read_tokens: Some(4), cache_write_tokens: None };
+    let counts = json!({"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4},
+        "completion_tokens_details": {"reasoning_tokens": 1}});
+    let expected = Usage {
+        input_tokens: 9,
+        output_tokens: 2,
+        cache_read_tokens: Some(4),
+        cache_write_tokens: None,
+        reasoning_tokens: Some(1),
+    };
     let a = delta(&json!({"content": "a"}));
     let after = json!({"choices": [], "usage": counts}).to_string();
     let inside = json!({"choices": [{"delta": {}, "finish_reason": "stop", "usage": counts}]}).to_string();

@@ -72,8 +72,13 @@ fn a_complete_answer() {
         closing("STOP"),
         json!({"usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 5}}),
     ];
-    let usage =
-        Usage { input_tokens: 11, output_tokens: 9, cache_read_tokens: Some(3), cache_write_tokens: None };
+    let usage = Usage {
+        input_tokens: 11,
+        output_tokens: 9,
+        cache_read_tokens: Some(3),
+        cache_write_tokens: None,
+        reasoning_tokens: Some(4),
+    };
     let expected = [
         StreamEvent::Reasoning("hm".into()),
         StreamEvent::Text("a".into()),

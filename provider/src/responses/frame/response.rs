@@ -54,7 +54,7 @@ pub(in crate::responses) fn told(payload: &str) -> String {
     }
 }
 
-pub(in crate::responses) fn usage(counts: &Value) -> Option<Usage> {
+pub(crate) fn usage(counts: &Value) -> Option<Usage> {
     let count = |path: &str| counts.pointer(path).and_then(Value::as_u64);
     let (input, output) = (count("/input_tokens"), count("/output_tokens"));
     (input.is_some() || output.is_some()).then(|| Usage {
@@ -62,5 +62,6 @@ pub(in crate::responses) fn usage(counts: &Value) -> Option<Usage> {
         output_tokens: output.unwrap_or(0),
         cache_read_tokens: count("/input_tokens_details/cached_tokens"),
         cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
+        reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
     })
 }

@@ -111,11 +111,16 @@ fn a_complete_answer() {
         done(2, &call("fc_1", "call_1", "{\"x\":1}")),
         json!({"type": "response.something_new", "delta": 7}),
         end(
-            &json!({"status": "completed", "error": null, "incomplete_details": null, "output": [secret, message("msg_1", "ab"), call("fc_1", "call_1", "{\"x\":1}")], "usage": {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 3}, "output_tokens": 9}}),
+            &json!({"status": "completed", "error": null, "incomplete_details": null, "output": [secret, message("msg_1", "ab"), call("fc_1", "call_1", "{\"x\":1}")], "usage": {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 3}, "output_tokens": 9, "output_tokens_details": {"reasoning_tokens": 6}}}),
         ),
     ];
-    let usage =
-        Usage { input_tokens: 10, output_tokens: 9, cache_read_tokens: Some(3), cache_write_tokens: None };
+    let usage = Usage {
+        input_tokens: 10,
+        output_tokens: 9,
+        cache_read_tokens: Some(3),
+        cache_write_tokens: None,
+        reasoning_tokens: Some(6),
+    };
     let mut returned = secret;
     returned.as_object_mut().unwrap().remove("status");
     let expected = [

@@ -106,6 +106,7 @@ async fn lists_searches_and_cursors_show_only_what_is_the_callers() {
         "/models".to_owned(),
         "/targets".to_owned(),
         "/tools".to_owned(),
+        "/usage?by=caller,model,target,day".to_owned(),
         "/retry".to_owned(),
         "/v1/models".to_owned(),
     ] {
@@ -123,6 +124,15 @@ async fn lists_searches_and_cursors_show_only_what_is_the_callers() {
             assert!(text.contains(&bens), "{text}");
         }
     }
+    // Ann's usage is hers, the administrator's that of all.
+    let callers = async |token: &str| {
+        let told = world.json(token, "/usage?by=caller").await;
+        let rows = told["rows"].as_array().unwrap().iter();
+        rows.map(|row| row["caller"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(callers(&world.ann).await, ["ann"]);
+    assert_eq!(callers(&world.ben).await, ["ben"]);
+    assert_eq!(callers(ADMIN).await, ["ann", "ben"]);
     // Ann pages through all of hers.
     let mut found = Vec::new();
     let mut next = Some("/conversations?limit=1".to_owned());

@@ -56,6 +56,7 @@ pub(super) fn figures(turn: &str) -> TurnMetrics {
             output_tokens: 3,
             cache_read_tokens: Some(2),
             cache_write_tokens: None,
+            reasoning_tokens: Some(1),
         },
         duration_ms: Some(12),
         steps: 2,

@@ -158,7 +158,13 @@ pub fn any_tool_answer() -> impl Strategy<Value = ToolAnswer> {
 pub fn any_usage() -> impl Strategy<Value = Usage> {
     let count = || prop_oneof![8 => 0..100u64, 1 => Just(u64::MAX)];
     (count(), count(), option::of(count())).prop_map(|(input_tokens, output_tokens, cache_read_tokens)| {
-        Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens: None }
+        Usage {
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens: None,
+            reasoning_tokens: None,
+        }
     })
 }
 

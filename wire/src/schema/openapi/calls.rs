@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 53] = [
+pub(super) const CALLS: [Call; 54] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -312,6 +312,14 @@ pub(super) const CALLS: [Call; 53] = [
         "List all targets (models by credential), and until when each is unavailable.",
         Answer::Body("Targets"),
     ),
+    Call {
+        name: "GET /usage",
+        id: "readUsage",
+        summary: "Read what was used: requests, tokens, failures and waits, with money where models have prices. A caller sees its own, the administrator all.",
+        parameters: &["from", "to", "by"],
+        takes: None,
+        answer: Answer::Body("UsageReport"),
+    },
     get(
         "GET /cluster",
         "listNodes",

@@ -12,7 +12,13 @@ pub(crate) fn bare_usage() -> Usage {
 }
 
 pub(crate) fn full_usage() -> Usage {
-    Usage { input_tokens: 10, output_tokens: 2, cache_read_tokens: Some(7), cache_write_tokens: Some(0) }
+    Usage {
+        input_tokens: 10,
+        output_tokens: 2,
+        cache_read_tokens: Some(7),
+        cache_write_tokens: Some(0),
+        reasoning_tokens: Some(1),
+    }
 }
 
 pub(crate) fn step() -> StepId {
