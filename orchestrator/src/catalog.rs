@@ -1,17 +1,17 @@
 //! The models and routes on offer, which can be replaced while turns run.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, PoisonError, RwLock},
 };
 
 use everturn_kernel::{Provider, Schedule, Walls};
-use everturn_wire::Priority;
+use everturn_wire::{CallerName, Priority};
 
 use crate::{
     RelayProvider,
     journal::Configured,
-    model::{Model, Models},
+    model::{Allowed, Model, Models},
     route::{PREFIX, Route, on_route},
 };
 
@@ -124,16 +124,30 @@ impl Defaults {
 pub(crate) struct Offered {
     defaults: Defaults,
     models: RwLock<Arc<Models>>,
+    /// What callers may ask for, if not everything.
+    allowed: RwLock<HashMap<CallerName, Arc<Allowed>>>,
 }
 
 impl Offered {
     pub(crate) fn new(defaults: Defaults, catalog: Catalog) -> Self {
         let models = RwLock::new(Arc::new(defaults.resolve(catalog)));
-        Self { defaults, models }
+        Self { defaults, models, allowed: RwLock::default() }
     }
 
     pub(crate) fn now(&self) -> Arc<Models> {
         self.models.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns what a caller may ask for now.
+    pub(crate) fn of(&self, caller: Option<&CallerName>) -> Arc<Models> {
+        let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(allowed) = caller.and_then(|caller| allowed.get(caller)) else { return self.now() };
+        Arc::new(Models { allowed: Some(allowed.clone()), ..(*self.now()).clone() })
+    }
+
+    /// Replaces what callers may ask for.
+    pub(crate) fn allow(&self, all: HashMap<CallerName, Arc<Allowed>>) {
+        *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = all;
     }
 
     pub(crate) fn replace(&self, catalog: Catalog) {

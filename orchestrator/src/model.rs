@@ -1,9 +1,13 @@
 //! Models and routes: what a turn can be run with.
 
+mod allowed;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use everturn_kernel::{Provider, Target};
 use everturn_wire::{Category, Failure, Parameters, Priority};
+
+pub(crate) use allowed::Allowed;
 
 use crate::{
     Error,
@@ -95,6 +99,8 @@ pub(crate) struct Models {
     pub(crate) unlisted: Vec<(String, Arc<dyn Provider>)>,
     /// Context windows in tokens, by model id.
     pub(crate) windows: BTreeMap<String, u64>,
+    /// Which of them can be asked for; `None` = all. Targets of a route need not be among them.
+    pub(crate) allowed: Option<Arc<Allowed>>,
     /// The models used so far that are not listed.
     pub(crate) names: Arc<Names>,
 }
@@ -108,7 +114,7 @@ impl Models {
     pub(crate) fn ids(&self) -> Vec<String> {
         let models = self.models.iter().filter(|model| model.sibling_of.is_none()).map(|model| &model.id);
         let routes = self.routes.iter().map(|route| &route.id).filter(|id| id.starts_with(route::PREFIX));
-        let mut ids: Vec<String> = models.chain(routes).cloned().collect();
+        let mut ids: Vec<String> = models.chain(routes).filter(|id| self.allows(id)).cloned().collect();
         if let Some(at) = ids.iter().position(|id| Some(id) == self.default.as_ref()) {
             ids[..=at].rotate_right(1);
         }
@@ -146,6 +152,11 @@ impl Models {
         targets
     }
 
+    /// Whether this can be asked for, if it exists.
+    pub(crate) fn allows(&self, id: &str) -> bool {
+        self.allowed.as_ref().is_none_or(|allowed| allowed.has(id))
+    }
+
     /// Whether there is a model or route with this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.find(id).is_some()
@@ -158,7 +169,8 @@ impl Models {
             Some(asked) => self.find(asked).or_else(|| self.find_by_name(asked)),
             None => {
                 let of = |id: Option<&str>| id.and_then(|id| self.find(id));
-                let first = || of(self.models.first().map(|model| model.id.as_str()));
+                // What a caller may ask for may not include the first model.
+                let first = || of(self.ids().first().map(String::as_str));
                 of(last).or_else(|| of(self.default.as_deref())).or_else(first)
             }
         };
@@ -237,12 +249,15 @@ impl Models {
     fn find_by_name(&self, name: &str) -> Option<Choice> {
         let mut named = self.models.iter().filter(|model| model.sibling_of.is_none() && model.name == name);
         match (named.next(), named.next()) {
-            (Some(model), None) => Some(Choice::Model(model.clone())),
+            (Some(model), None) if self.allows(&model.id) => Some(Choice::Model(model.clone())),
             _ => None,
         }
     }
 
     fn find(&self, id: &str) -> Option<Choice> {
+        if !self.allows(id) {
+            return None;
+        }
         let route = self.routes.iter().find(|route| route.id == id).cloned().map(Choice::Route);
         route.or_else(|| self.model(id).map(Choice::Model))
     }

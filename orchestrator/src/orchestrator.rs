@@ -32,9 +32,9 @@ use everturn_wire::{
 use tokio::sync::broadcast;
 
 use crate::{
-    Catalog, Clock, Cursor, Journal, cluster::Peers, conversation::Home, memory::Memory, observer::Observers,
-    registry::Registry, relay::Calls, retry_settings::RetryScopes, session::Ports, shutdown::Shutdown,
-    status::StatusChange, timer::Timers,
+    Catalog, Clock, Cursor, Journal, cluster::Peers, conversation::Home, memory::Memory, model::Allowed,
+    observer::Observers, registry::Registry, relay::Calls, retry_settings::RetryScopes, session::Ports,
+    shutdown::Shutdown, status::StatusChange, timer::Timers,
 };
 pub use again::RetryTurn;
 pub use command::MAX_MESSAGE;
@@ -257,6 +257,14 @@ impl Orchestrator {
     /// after a restart.
     pub fn limit_callers(&self, all: Vec<(CallerName, Terms)>) {
         self.ports.pacing.set_callers(all);
+    }
+
+    /// Sets which models and routes callers may ask for, by patterns of their ids with `*`; whoever is not named, or has no
+    /// pattern, may ask for all. Turns that have begun go on.
+    pub fn allow_models(&self, all: Vec<(CallerName, Vec<String>)>) {
+        let allowed =
+            all.into_iter().filter_map(|(name, patterns)| Some((name, Arc::new(Allowed::new(patterns)?))));
+        self.ports.models.allow(allowed.collect());
     }
 
     /// Returns the hidden conversations in which a model reviews tool calls: those in progress and some recent ones. They are

@@ -47,6 +47,8 @@ impl Kept {
         // Turns of one whose token is revoked go on, within the same limits.
         let terms = known.iter().map(|caller| (caller.name.clone(), caller.terms));
         self.orchestrator.limit_callers(terms.collect());
+        let models = known.iter().map(|caller| (caller.name.clone(), caller.models.clone()));
+        self.orchestrator.allow_models(models.collect());
         self.callers.replace(known);
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn run(args: Token, environment: &Environment<'_>) -> Result<ExitCode
         TokenAction::New(new) => self::new(new, &callers),
         TokenAction::List { json } => list(&callers, json),
         TokenAction::Revoke { name } => revoke(&name, &callers),
-        TokenAction::Limit { name, terms } => limit(&name, terms, &callers),
+        TokenAction::Limit { name, terms } => limit(&name, &terms, &callers),
         TokenAction::Rotate { name, until } => rotate(&name, until, &callers),
     }
 }
@@ -89,10 +89,10 @@ fn revoke(name: &str, callers: &Callers) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn limit(name: &str, terms: Terms, callers: &Callers) -> Result<ExitCode> {
+fn limit(name: &str, terms: &Terms, callers: &Callers) -> Result<ExitCode> {
     let mut words = String::new();
     change(name, callers, |caller| {
-        terms.change(&mut caller.terms);
+        terms.clone().change(&mut caller.terms);
         words = caller.terms.words();
     })?;
     let words = if words.is_empty() { "no limits" } else { &words };
@@ -171,7 +171,7 @@ fn listed(file: &CallersFile, callers: &Callers) -> Result<Vec<Listed>> {
             scopes: caller.scopes.iter().map(|scope| ScopeName::from(*scope).as_str()).collect(),
             status: status(true, caller.until),
             until: caller.until.map(moment),
-            terms: TermsTable::from(&caller.terms),
+            terms: TermsTable::from(caller),
             from: "configuration",
         });
     }

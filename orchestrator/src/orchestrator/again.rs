@@ -132,7 +132,11 @@ impl Orchestrator {
             None => last(&conversation, &turns, &what)?,
         };
         let last_model = conversation.state().record.head.model.clone();
-        let model = self.ports.models.now().choose(what.model.as_deref(), last_model.as_deref())?;
+        let model = self
+            .ports
+            .models
+            .of(conversation.id.caller_name().as_ref())
+            .choose(what.model.as_deref(), last_model.as_deref())?;
         self.check_retry(&conversation, &model, what.retry.as_ref())?;
         let retry = what.retry.as_ref();
         let mut settings =

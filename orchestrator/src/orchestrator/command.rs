@@ -174,7 +174,14 @@ impl Orchestrator {
         model: Option<String>,
     ) -> Result<bool, Error> {
         let model = match model {
-            Some(model) => Some(self.ports.models.now().choose(Some(&model), None)?.id().to_owned()),
+            Some(model) => Some(
+                self.ports
+                    .models
+                    .of(conversation.id.caller_name().as_ref())
+                    .choose(Some(&model), None)?
+                    .id()
+                    .to_owned(),
+            ),
             None => None,
         };
         let control = Control { model, ..Control::from(Input::RetryNow) };

@@ -27,7 +27,7 @@ impl Orchestrator {
             let state = conversation.state();
             (state.record.chunks.clone(), state.record.head.model.clone())
         };
-        let model = self.ports.models.now().choose(None, last_model.as_deref())?;
+        let model = self.ports.models.of(id.caller_name().as_ref()).choose(None, last_model.as_deref())?;
         conversation.check_vacant(vacancy)?;
         if !session::may_summarize(&chunks) {
             return Err(Error::NothingToSummarize { id: id.clone() });

@@ -271,7 +271,12 @@ impl Orchestrator {
 
     /// Returns the ids of all models (`credential/model`, the default first), then of all routes (`route/name`).
     pub fn models(&self) -> Vec<String> {
-        self.ports.models.now().ids()
+        self.models_of_any(None)
+    }
+
+    /// Returns those that a caller may ask for.
+    pub(crate) fn models_of_any(&self, caller: Option<&CallerName>) -> Vec<String> {
+        self.ports.models.of(caller).ids()
     }
 
     /// Returns what was used on some days.

@@ -2,7 +2,7 @@
 
 use super::Orchestrator;
 use crate::{Dialect, Listener, OfferedModel, RelayCall, RelayError, relay};
-use everturn_wire::CallInfo;
+use everturn_wire::{CallInfo, CallerName};
 
 impl Orchestrator {
     /// Passes a call through: a turn of one step whose content is opaque, with the same schedule, limits and budget as
@@ -24,7 +24,16 @@ impl Orchestrator {
     /// Returns the models of all providers that speak a dialect, by their own names, and the routes on which everything
     /// speaks it: what a caller of that dialect can ask for.
     pub fn models_of(&self, dialect: Dialect) -> Vec<OfferedModel> {
-        relay::models_of(&self.ports.models.now(), dialect)
+        self.models_of_caller(None, dialect)
+    }
+
+    /// The same for a caller.
+    pub(crate) fn models_of_caller(
+        &self,
+        caller: Option<&CallerName>,
+        dialect: Dialect,
+    ) -> Vec<OfferedModel> {
+        relay::models_of(&self.ports.models.of(caller), dialect)
     }
 
     /// Whether there is a provider that speaks this dialect.

@@ -136,7 +136,7 @@ impl Orchestrator {
         if has_figures(patch) {
             check(&new, &self.effective(conversation, &new)?)?;
             if let Some(Change::Set(chains)) = &patch.fallback_chains {
-                self.check_chains(chains)?;
+                self.check_chains(conversation.map(|conversation| &conversation.id), chains)?;
             }
         }
         Ok(new)
@@ -180,12 +180,15 @@ impl Orchestrator {
         let (own, global) = (conversation.retry.get(), self.ports.retry.global.get());
         let set = Set { message: Some(retry), conversation: own.as_deref(), global: global.as_deref() };
         check(retry, &set.on(&self.ports.base(model)))?;
-        retry.fallback_chains.as_ref().map_or(Ok(()), |chains| self.check_chains(chains))
+        retry
+            .fallback_chains
+            .as_ref()
+            .map_or(Ok(()), |chains| self.check_chains(Some(&conversation.id), chains))
     }
 
     /// Checks that fallback chains name models or routes that exist, and that no chain leads back to its start.
-    fn check_chains(&self, chains: &FallbackChains) -> Result<(), Error> {
-        let models = self.ports.models.now();
+    fn check_chains(&self, id: Option<&ConversationId>, chains: &FallbackChains) -> Result<(), Error> {
+        let models = self.ports.models.of(id.and_then(ConversationId::caller_name).as_ref());
         let wrong = |why: String| Err(InvalidRetrySettings(why).into());
         for (of, names) in &chains.0 {
             if let Some(unknown) = [of].into_iter().chain(names).find(|id| !models.has(id)) {

@@ -123,7 +123,8 @@ impl Orchestrator {
     async fn start_in(&self, id: &ConversationId, mut checked: Checked) -> Result<Started, Error> {
         self.ports.shutdown.check_open()?;
         // Checked first, so that an unknown model does not create a conversation.
-        let model = self.ports.models.now().choose(checked.start.model.as_deref(), None)?;
+        let model =
+            self.ports.models.of(id.caller_name().as_ref()).choose(checked.start.model.as_deref(), None)?;
         self.ports.models.now().check_parameters(&model, &checked.start.parameters)?;
         let Some(_) = &self.ports.peers else {
             let conversation = self.open(id, checked.is_new).await?;
@@ -186,7 +187,11 @@ impl Orchestrator {
             return Ok(begun);
         }
         let last_model = conversation.state().record.head.model.clone();
-        let model = self.ports.models.now().choose(start.model.as_deref(), last_model.as_deref())?;
+        let model = self
+            .ports
+            .models
+            .of(conversation.id.caller_name().as_ref())
+            .choose(start.model.as_deref(), last_model.as_deref())?;
         self.check_retry(conversation, &model, start.retry.as_ref())?;
         if let Some(own) = start.model_settings.clone().map(ModelSettings::trimmed) {
             // A message that is refused changes nothing.

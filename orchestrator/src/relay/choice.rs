@@ -82,10 +82,14 @@ pub(super) fn choose(
     now: Millis,
 ) -> Result<Chosen, RelayError> {
     let asked = call.model.as_ref().map(|model| model.name.as_str());
-    let models = ports.models.now();
+    let models = ports.models.of(call.caller.as_ref());
     let (provider, choice, mut legs) = match known(&models, call, asked)? {
         Some(known) => known,
-        None => unlisted(&models.relays, names, call, asked)?,
+        None => {
+            let found = unlisted(&models.relays, names, call, asked)?;
+            check_allowed(&models, found.0, asked)?;
+            found
+        }
     };
     let caller = key::caller(&call.request.headers, call.request.query.as_deref());
     for leg in &mut legs {
@@ -171,6 +175,25 @@ fn known<'a>(
         }
         None => Ok(None),
     }
+}
+
+/// # Errors
+/// When the caller may not ask for this model of a provider, or for some models only, and names none.
+fn check_allowed(models: &Models, provider: &RelayProvider, asked: Option<&str>) -> Result<(), RelayError> {
+    if models.allowed.is_none() {
+        return Ok(());
+    }
+    let known = models.ids().join(", ");
+    let Some(asked) = asked else {
+        let why = format!("this caller may use these models only, and the request names none: {known}");
+        return Err(RelayError::NoTarget(why));
+    };
+    let own = asked.strip_prefix(&format!("{}/", provider.name)).unwrap_or(asked);
+    if models.allows(&format!("{}/{own}", provider.name)) {
+        return Ok(());
+    }
+    let shown: String = asked.chars().take(SHOWN).collect();
+    Err(RelayError::NoTarget(format!("unknown model {shown:?}; known models: {known}")))
 }
 
 /// Returns the targets of a model that no configuration lists: the default provider knows.

@@ -28,7 +28,7 @@ pub(crate) fn models_of(models: &Models, dialect: Dialect) -> Vec<OfferedModel> 
     let ids = models.ids().into_iter();
     let of_routes =
         ids.filter(|id| id.starts_with(PREFIX) && speaks(models, id, dialect)).map(|id| (id.clone(), id));
-    for (name, id) in of_providers.chain(of_routes) {
+    for (name, id) in of_providers.chain(of_routes).filter(|(_, id)| models.allows(id)) {
         if !offered.iter().any(|known| known.name == name) {
             offered.push(OfferedModel { name, context_window: models.windows.get(&id).copied() });
         }

@@ -162,7 +162,7 @@ impl View {
 
     /// See [`Orchestrator::models`](crate::Orchestrator::models).
     pub fn models(&self) -> Vec<String> {
-        self.all.models()
+        self.all.models_of_any(self.name())
     }
 
     /// Returns what the caller used; the administrator sees the usage of all. See [`Orchestrator::usage`](crate::Orchestrator::usage).

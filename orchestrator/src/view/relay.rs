@@ -45,7 +45,7 @@ impl View {
 
     /// See [`Orchestrator::models_of`](crate::Orchestrator::models_of).
     pub fn models_of(&self, dialect: Dialect) -> Vec<OfferedModel> {
-        self.all.models_of(dialect)
+        self.all.models_of_caller(self.name(), dialect)
     }
 
     /// See [`Orchestrator::has_provider_of`](crate::Orchestrator::has_provider_of).

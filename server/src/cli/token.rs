@@ -69,7 +69,7 @@ pub(crate) struct New {
 }
 
 /// What a caller may use.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Terms {
     /// Calls to models in a minute; beyond that, they wait for the next one; none = no limit
     #[arg(long, value_name = "N")]
@@ -83,6 +83,9 @@ pub(crate) struct Terms {
     /// Calls to models at once
     #[arg(long, value_name = "N")]
     parallel: Option<Limit>,
+    /// Models and routes that it may use: NAME/MODEL or route/NAME, with * for anything; may be repeated [default: all]
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    models: Vec<String>,
     /// background: other callers' calls go first when calls have to wait [default: interactive]
     #[arg(long, value_name = "PRIORITY", value_parser = priority)]
     priority: Option<Priority>,
@@ -108,6 +111,9 @@ impl Terms {
         change(&mut table.tokens_per_minute, self.tokens_per_minute);
         change(&mut table.tokens_per_day, self.tokens_per_day);
         change(&mut table.parallel, self.parallel);
+        if !self.models.is_empty() {
+            table.models = self.models;
+        }
         if self.priority.is_some() {
             table.priority = self.priority.filter(|priority| *priority == Priority::Background);
         }

@@ -141,6 +141,7 @@ impl KeptCaller {
             until: self.until.as_deref().map(until).transpose()?,
             terms: checked(&name, &scopes, &self.terms)?,
             scopes,
+            models: self.terms.models.clone(),
             name,
         })
     }
@@ -188,7 +189,8 @@ pub(super) fn resolve(
         let scopes = if table.scopes.is_empty() { &USUAL_SCOPES[..] } else { &table.scopes };
         let scopes: Vec<Scope> = scopes.iter().map(|scope| scope.scope()).collect();
         let terms = checked(&name, &scopes, &table.terms()).with_context(|| place.clone())?;
-        callers.push(KnownCaller { name, scopes, token: Some(token), until, terms });
+        let models = table.models.clone();
+        callers.push(KnownCaller { name, scopes, token: Some(token), until, terms, models });
     }
     Ok(callers)
 }

@@ -20,6 +20,8 @@ pub(super) struct CallerTable {
     pub(super) tokens_per_minute: Option<u64>,
     pub(super) tokens_per_day: Option<u64>,
     pub(super) parallel: Option<u64>,
+    #[serde(default)]
+    pub(super) models: Vec<String>,
     pub(super) priority: Option<Priority>,
 }
 
@@ -30,6 +32,7 @@ impl CallerTable {
             tokens_per_minute: self.tokens_per_minute,
             tokens_per_day: self.tokens_per_day,
             parallel: self.parallel,
+            models: self.models.clone(),
             priority: self.priority,
         }
     }

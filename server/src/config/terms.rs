@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Result, bail};
 use everturn_orchestrator::Terms;
+use everturn_transport_http::KnownCaller;
 use everturn_wire::Priority;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,9 @@ pub(crate) struct TermsTable {
     pub(crate) tokens_per_day: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parallel: Option<u64>,
+    /// Patterns of ids; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) models: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) priority: Option<Priority>,
 }
@@ -28,7 +32,7 @@ impl TermsTable {
     /// # Errors
     /// When a limit allows nothing.
     pub(crate) fn terms(&self, name: &str) -> Result<Terms> {
-        let Self { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, priority } = *self;
+        let Self { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, priority, .. } = *self;
         for (key, limit) in [
             ("requests_per_minute", requests_per_minute),
             ("tokens_per_minute", tokens_per_minute),
@@ -53,15 +57,18 @@ impl TermsTable {
         ];
         let limits = limits.into_iter().filter_map(|(limit, of)| Some(format!("{} {of}", limit?)));
         let priority = self.priority.filter(|priority| *priority == Priority::Background);
-        limits.chain(priority.map(|_| "background".to_owned())).collect::<Vec<_>>().join(", ")
+        let models = (!self.models.is_empty()).then(|| format!("only {}", self.models.join(" ")));
+        limits.chain(priority.map(|_| "background".to_owned())).chain(models).collect::<Vec<_>>().join(", ")
     }
 }
 
-impl From<&Terms> for TermsTable {
-    fn from(terms: &Terms) -> Self {
-        let Terms { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, priority } = *terms;
+impl From<&KnownCaller> for TermsTable {
+    fn from(caller: &KnownCaller) -> Self {
+        let Terms { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, priority } =
+            caller.terms;
         let priority = Some(priority).filter(|priority| *priority == Priority::Background);
-        Self { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, priority }
+        let models = caller.models.clone();
+        Self { requests_per_minute, tokens_per_minute, tokens_per_day, parallel, models, priority }
     }
 }
 

@@ -15,6 +15,7 @@ mod isolation;
 mod key;
 mod limit;
 mod line;
+mod models;
 mod proxy;
 mod socket;
 mod token;

@@ -59,6 +59,8 @@ pub struct KnownCaller {
     pub until: Option<u64>,
     /// What it may use: for [`Orchestrator::limit_callers`](everturn_orchestrator::Orchestrator::limit_callers).
     pub terms: Terms,
+    /// The models that it may ask for: for [`Orchestrator::allow_models`](everturn_orchestrator::Orchestrator::allow_models).
+    pub models: Vec<String>,
 }
 
 /// The callers that a server knows. They can be replaced while it runs. Cheap to clone; all clones are the same.
@@ -161,7 +163,7 @@ impl Callers {
 impl Entry {
     /// Whether its sockets and streams may go on, whatever it may use now.
     fn is_still(&self, known: &KnownCaller) -> bool {
-        KnownCaller { terms: known.terms, ..self.known.clone() } == *known
+        KnownCaller { terms: known.terms, models: known.models.clone(), ..self.known.clone() } == *known
     }
 
     fn has_expired(&self, now: u64) -> bool {
@@ -179,7 +181,7 @@ mod tests {
     fn known(name: &str, token: &str, until: Option<u64>) -> KnownCaller {
         let token = Some(TokenHash::of(token.as_bytes()));
         let (name, scopes, terms) = (CallerName::parse(name).unwrap(), vec![Scope::Chat], Terms::default());
-        KnownCaller { name, scopes, token, until, terms }
+        KnownCaller { name, scopes, token, until, terms, models: Vec::new() }
     }
 
     #[test]

@@ -91,11 +91,18 @@ async fn json_of(limited: &Limited, path: &str) -> Value {
 async fn a_limit_survives_a_kill_and_a_turn_says_what_it_waits_for() {
     let mut limited = Limited::new(&["--tokens-per-day", "600", "--priority", "background"]).await;
     assert_eq!(limited.call(&[], "one").await.status, 200);
-    // What was used is saved within a moment.
     let list = stdout(&limited.home.run(&["token", "list"]).await);
     assert!(list.contains("600 tokens/day, background"), "{list}");
     let saved = async { while limited.call(&[("everturn-quota", "fail")], "two").await.status != 429 {} };
     timeout(DEADLINE, saved).await.expect("it is refused");
+    // What was used is saved within a moment.
+    let wal = limited.home.journal().with_extension("db-wal");
+    let kept = async {
+        while !String::from_utf8_lossy(&std::fs::read(&wal).unwrap()).contains(r#""callers":{"ann":[["#) {
+            yield_now().await;
+        }
+    };
+    timeout(DEADLINE, kept).await.expect("it is saved");
     limited.server.child.kill().await.unwrap();
     let mut command = limited.home.command(&["--listen", "127.0.0.1:0"]);
     command.env("EVERTURN_TOKEN", ADMIN);
