@@ -1,6 +1,11 @@
 //! Several callers behind one server: what each may use and see, through every door.
 
-use everturn_sim::{Loopback, Reply, Request, chat, fault};
+use std::any::Any;
+
+use everturn_sim::{
+    Loopback, Reply, Request, chat, fault, nats,
+    postgres::{self, PostgresServer},
+};
 use hyper::Method;
 use serde_json::{Value, json};
 use tokio::{task::yield_now, time::timeout};
@@ -32,6 +37,8 @@ struct World {
     server: Server,
     ann: String,
     ben: String,
+    /// Where conversations are kept, if not in a file. Ended last.
+    _store: Option<Box<dyn Any>>,
 }
 
 /// Answers at once, unless a request asks to wait.
@@ -46,6 +53,24 @@ fn model(request: &Request) -> Reply {
     }
 }
 
+/// Returns the configuration of a server with a provider of each kind.
+fn configured(provider: &Loopback, more: &str) -> String {
+    let url = provider.base_url();
+    format!(
+        "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[retry]\n{LONG}\n{more}[[provider]]\nname = \"sim\"\nbase_url = \"{url}/v1\"\n\
+         models = [\"model\"]\n[[provider]]\nname = \"claude\"\nkind = \"anthropic\"\napi_key = \"sk-own-12345678\"\n\
+         base_url = \"{url}\"\nmodels = [\"claude-a\"]\n[[provider]]\nname = \"gem\"\nkind = \"gemini\"\napi_key = \
+         \"sk-own-12345678\"\nbase_url = \"{url}\"\nmodels = [\"gemini-a\"]\n[[provider]]\nname = \"own\"\nkind = \"anthropic\"\ncredential = \"client\"\n\
+         base_url = \"{url}\"\nmodels = [\"claude-b\"]\n"
+    )
+}
+
+async fn serve(home: &Home, variables: &[(&str, &str)]) -> Server {
+    let mut command = home.command(&["--listen", "127.0.0.1:0"]);
+    command.env("EVERTURN_TOKEN", ADMIN).envs(variables.iter().copied());
+    home.launch(command).await.expect("a greeting")
+}
+
 async fn make_token(home: &Home, words: &[&str]) -> String {
     let made = home.run(&[&["token", "new"], words].concat()).await;
     assert!(made.status.success(), "{}", stderr(&made));
@@ -55,20 +80,38 @@ async fn make_token(home: &Home, words: &[&str]) -> String {
 impl World {
     async fn new() -> Self {
         let provider = Loopback::with(model).await;
-        let url = provider.base_url();
-        let home = Home::with(&format!(
-            "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[retry]\n{LONG}\n[[provider]]\nname = \"sim\"\nbase_url = \"{url}/v1\"\n\
-             models = [\"model\"]\n[[provider]]\nname = \"claude\"\nkind = \"anthropic\"\napi_key = \"sk-own-12345678\"\n\
-             base_url = \"{url}\"\nmodels = [\"claude-a\"]\n[[provider]]\nname = \"gem\"\nkind = \"gemini\"\napi_key = \
-             \"sk-own-12345678\"\nbase_url = \"{url}\"\nmodels = [\"gemini-a\"]\n[[provider]]\nname = \"own\"\nkind = \"anthropic\"\ncredential = \"client\"\n\
-             base_url = \"{url}\"\nmodels = [\"claude-b\"]\n"
-        ));
+        let home = Home::with(&configured(&provider, ""));
         let ann = make_token(&home, &["ann"]).await;
         let ben = make_token(&home, &["ben"]).await;
-        let mut command = home.command(&["--listen", "127.0.0.1:0"]);
-        command.env("EVERTURN_TOKEN", ADMIN);
-        let server = home.launch(command).await.expect("a greeting");
-        Self { provider, home, server, ann, ben }
+        Self { server: serve(&home, &[]).await, provider, home, ann, ben, _store: None }
+    }
+
+    /// With conversations in Postgres; `None` = it is not installed.
+    async fn on_postgres() -> Option<Self> {
+        let programs = postgres::programs()?;
+        let directory = tempfile::tempdir().unwrap();
+        let database = PostgresServer::start(&programs, directory.path(), &[]).await;
+        let table = format!("[postgres]\nurl = \"{}\"\n", database.url());
+        Some(Self::on(&table, Box::new((database, directory))).await)
+    }
+
+    /// With conversations on NATS; `None` = it is not installed.
+    async fn on_nats() -> Option<Self> {
+        let program = nats::program()?;
+        let directory = tempfile::tempdir().unwrap();
+        let shared = nats::NatsServer::start(&program, directory.path(), nats::NatsConfig::default()).await;
+        let table = format!("[cluster]\nservers = [\"{}\"]\n", shared.url());
+        Some(Self::on(&table, Box::new((shared, directory))).await)
+    }
+
+    async fn on(table: &str, store: Box<dyn Any>) -> Self {
+        let provider = Loopback::with(model).await;
+        let callers =
+            ["ann", "ben"].map(|name| format!("[[caller]]\nname = \"{name}\"\ntoken_env = \"{name}\"\n"));
+        let home = Home::with(&configured(&provider, &format!("{}{table}", callers.concat())));
+        let (ann, ben) = ("the-token-of-ann".to_owned(), "the-token-of-ben".to_owned());
+        let server = serve(&home, &[("ann", &ann), ("ben", &ben)]).await;
+        Self { server, provider, home, ann, ben, _store: Some(store) }
     }
 
     async fn ask(&self, token: &str, method: &str, path: &str, body: Option<&Value>) -> Response {

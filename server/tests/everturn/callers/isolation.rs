@@ -43,7 +43,11 @@ async fn said(world: &World, token: &str, method: &str, path: &str, id: &str) ->
 
 #[tokio::test]
 async fn another_callers_conversation_is_one_that_does_not_exist() {
-    let world = World::new().await.with_ann_talking().await;
+    nothing_is_told_of_conversations(World::new().await).await;
+}
+
+async fn nothing_is_told_of_conversations(world: World) {
+    let world = world.with_ann_talking().await;
     let before = world.anns().await;
     let ids = before[0].as_array().unwrap();
     assert_eq!(ids.len(), 3);
@@ -83,7 +87,11 @@ async fn another_callers_conversation_is_one_that_does_not_exist() {
 
 #[tokio::test]
 async fn lists_searches_and_cursors_show_only_what_is_the_callers() {
-    let world = World::new().await.with_ann_talking().await;
+    nothing_is_told_in_lists(World::new().await).await;
+}
+
+async fn nothing_is_told_in_lists(world: World) {
+    let world = world.with_ann_talking().await;
     let bens = world.chat(&world.ben, &json!({ "message": "Just the weather" })).await;
     let page = world.ask(&world.ann, "GET", "/conversations?limit=1", None).await;
     let link = page.header("link").to_owned();
@@ -262,4 +270,18 @@ async fn a_call_is_seen_ordered_and_joined_by_its_caller_alone() {
     };
     let (anns, ()) = tokio::join!(pass(&world.ann, body), others);
     assert!(anns.status >= 500);
+}
+
+#[tokio::test]
+async fn on_postgres_callers_are_kept_apart_as_well() {
+    let Some(world) = World::on_postgres().await else { return };
+    nothing_is_told_in_lists(world).await;
+    nothing_is_told_of_conversations(World::on_postgres().await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn on_nats_callers_are_kept_apart_as_well() {
+    let Some(world) = World::on_nats().await else { return };
+    nothing_is_told_in_lists(world).await;
+    nothing_is_told_of_conversations(World::on_nats().await.unwrap()).await;
 }
