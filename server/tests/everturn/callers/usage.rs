@@ -74,7 +74,7 @@ async fn world() -> World {
     ));
     let (ann, ben) = (make_token(&home, &["ann"]).await, make_token(&home, &["ben"]).await);
     let server = launch(&home).await;
-    World { provider, home, server, ann, ben }
+    World { provider, home, server, ann, ben, _store: None }
 }
 
 async fn launch(home: &Home) -> Server {
