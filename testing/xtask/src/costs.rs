@@ -19,17 +19,17 @@ use crate::{
 const ENTRIES: usize = 31;
 
 /// Packages of a build, ours among them: what the first command builds, and what is released.
-const PACKAGES: usize = 287;
-const PACKAGES_FULL: usize = 350;
+const PACKAGES: usize = 270;
+const PACKAGES_FULL: usize = 330;
 
-/// Lines of Rust that ship, without tests.
-const LINES: usize = 94_000;
+/// Lines of Rust that ship, without tests. 5,000 of them are limits, usage and names of callers, and questions of tools.
+const LINES: usize = 99_500;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
 
 /// The binary of the first build without symbols, in bytes. The goal is 25 MB.
-const BINARY: usize = 30_000_000;
+const BINARY: usize = 33_000_000;
 
 /// Folders whose Rust does not ship.
 const DEVELOPMENT: [&str; 2] = ["testing/", "examples/"];
