@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::{Millis, Schedule, Settings, Target};
 use everturn_wire::{OnQuota, Priority, RetrySettings};
 
-use super::{RelayCall, RelayError, at_once::AtOnce, key};
+use super::{ModelPlace, RelayCall, RelayError, at_once::AtOnce, key};
 use crate::{
     model::{Choice, Models},
     names::Names,
@@ -83,6 +83,10 @@ pub(super) fn choose(
 ) -> Result<Chosen, RelayError> {
     let asked = call.model.as_ref().map(|model| model.name.as_str());
     let models = ports.models.of(call.caller.as_ref());
+    if models.allowed.is_some() && is_ambiguous(call) {
+        let why = "this caller may use some models only, and the request has more than one field `model`: leave one";
+        return Err(RelayError::NoTarget(why.to_owned()));
+    }
     let (provider, choice, mut legs) = match known(&models, call, asked)? {
         Some(known) => known,
         None => {
@@ -175,6 +179,13 @@ fn known<'a>(
         }
         None => Ok(None),
     }
+}
+
+/// Whether it is not known which of several names of a model the provider would read.
+fn is_ambiguous(call: &RelayCall) -> bool {
+    call.model
+        .as_ref()
+        .is_some_and(|model| matches!(&model.place, ModelPlace::Body(places) if places.len() > 1))
 }
 
 /// # Errors

@@ -46,6 +46,11 @@ async fn a_caller_sees_and_uses_its_models_alone() {
         let answer = world.ask(&token, "POST", path, Some(&body)).await;
         assert!((400..405).contains(&answer.status), "{path} {body}: {}", answer.status);
     }
+    // The one that a provider reads might be the first.
+    let twice = r#"{"model":"claude-b","model":"claude-a"}"#.to_owned();
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str())];
+    assert_eq!(send(&world.server, Method::POST, "/v1/messages", &headers, twice).await.status, 404);
     let chains =
         json!({ "message": "hi", "retry": { "fallbackChains": { "claude/claude-a": ["sim/model"] } } });
     assert_eq!(world.ask(&token, "POST", "/chat", Some(&chains)).await.status, 400);
