@@ -6,7 +6,7 @@ use std::{
 };
 
 use everturn_wire::{ConversationId, OutputStream};
-use rmcp::model::{ElicitRequestParams, ElicitResult, ProgressToken};
+use rmcp::model::{DEFAULT_MRTR_MAX_ROUNDS, ElicitRequestParams, ElicitResult, ProgressToken};
 use tokio::sync::{mpsc, oneshot};
 
 /// Maximum number of messages queued for display per call. Messages beyond that are dropped.
@@ -14,6 +14,12 @@ const PLACES: usize = 256;
 
 /// Maximum number of progress messages kept before their call is registered.
 const EARLY: usize = 64;
+
+/// How often a server may ask during a call.
+const MOST_QUESTIONS: usize = DEFAULT_MRTR_MAX_ROUNDS;
+
+/// Maximum number of conversations that are remembered, because the server may still work for them.
+const MOST_LEFT: usize = 64;
 
 /// Shown when a question of a server cannot be put to anybody.
 const AMBIGUOUS: &str =
@@ -47,6 +53,8 @@ struct Running {
     calls: HashMap<ProgressToken, Call>,
     /// How many calls have begun.
     begun: u64,
+    /// Conversations of calls that ended without an answer: the server may still work on them, and ask. The latest ones.
+    left: VecDeque<ConversationId>,
     /// Progress of calls that are not registered yet. The token of a call is known only after it was sent, when
     /// progress may already have arrived.
     early: VecDeque<(ProgressToken, Piece)>,
@@ -58,6 +66,8 @@ struct Call {
     conversation_id: ConversationId,
     pieces: mpsc::Sender<Piece>,
     questions: mpsc::Sender<Asked>,
+    /// How often the server asked.
+    asked: usize,
 }
 
 impl Calls {
@@ -74,13 +84,24 @@ impl Calls {
             }
             !is_its
         });
-        let call = Call { number: running.begun, conversation_id, pieces: sender, questions: asker };
+        let call =
+            Call { number: running.begun, conversation_id, pieces: sender, questions: asker, asked: 0 };
         running.calls.insert(token, call);
         Heard { pieces, questions }
     }
 
-    pub(crate) fn end(&self, token: &ProgressToken) {
-        self.running().calls.remove(token);
+    /// The call is over. `is_answered`: whether the server is done with it, too.
+    pub(crate) fn end(&self, token: &ProgressToken, is_answered: bool) {
+        let mut running = self.running();
+        let Some(Call { conversation_id, .. }) = running.calls.remove(token).filter(|_| !is_answered) else {
+            return;
+        };
+        if !running.left.contains(&conversation_id) {
+            if running.left.len() == MOST_LEFT {
+                running.left.pop_front();
+            }
+            running.left.push_back(conversation_id);
+        }
     }
 
     /// Delivers progress of a call.
@@ -109,10 +130,15 @@ impl Calls {
     /// Returns where to put a question that names no call: to the newest one, unless the question may be for another conversation;
     /// then all of them are told that it was declined.
     pub(crate) fn asker(&self) -> Option<mpsc::Sender<Asked>> {
-        let running = self.running();
-        let newest = running.calls.values().max_by_key(|call| call.number)?;
-        if running.calls.values().all(|call| call.conversation_id == newest.conversation_id) {
-            return Some(newest.questions.clone());
+        let mut running = self.running();
+        let Running { calls, left, .. } = &mut *running;
+        let newest = calls.values().max_by_key(|call| call.number)?.number;
+        let of = |call: &&mut Call| call.number == newest;
+        let id = calls.values().find(|call| call.number == newest)?.conversation_id.clone();
+        if calls.values().all(|call| call.conversation_id == id) && left.iter().all(|left| *left == id) {
+            let call = calls.values_mut().find(of)?;
+            call.asked += 1;
+            return (call.asked <= MOST_QUESTIONS).then(|| call.questions.clone());
         }
         for call in running.calls.values() {
             let piece = Piece { stream: OutputStream::Stderr, text: AMBIGUOUS.to_owned() };
@@ -162,7 +188,7 @@ mod tests {
         let mut pieces = calls.begin(token(5000), "a".into()).pieces;
         assert!(calls.log(&piece("all")));
         assert_eq!(pieces.try_recv(), Ok(piece("all")));
-        calls.end(&token(5000));
+        calls.end(&token(5000), true);
         assert!(!calls.log(&piece("nobody")));
     }
     #[tokio::test]
@@ -182,7 +208,15 @@ mod tests {
         for call in [&mut first, &mut second, &mut other] {
             assert_eq!(call.pieces.try_recv().unwrap().text, AMBIGUOUS);
         }
-        calls.end(&token(3));
-        assert!(calls.asker().is_some());
+        calls.end(&token(3), true);
+        for _ in 0..MOST_QUESTIONS - 1 {
+            assert!(calls.asker().is_some());
+        }
+        assert!(calls.asker().is_none(), "it asks too often");
+        // The server may still work for a call that nobody waits for any more.
+        calls.begin(token(4), "b".into());
+        calls.end(&token(4), false);
+        calls.begin(token(5), "a".into());
+        assert!(calls.asker().is_none());
     }
 }

@@ -48,7 +48,14 @@ fn question(link: &Link, asked: ElicitRequestParams) -> Result<(String, Ask), St
         ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
             // Anything else would run in the page, or open files.
             let url = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
-            let url = String::from(url.ok_or("the page to open has no valid web address")?);
+            let url = url.ok_or("the page to open has no valid web address")?;
+            let has_secret = |text: &str| link.redactor.redact(text.to_owned()) != text;
+            if has_secret(url.as_str())
+                || url.query_pairs().any(|(name, value)| has_secret(&name) || has_secret(&value))
+            {
+                return Err("the address of the page to open contains a secret".to_owned());
+            }
+            let url = String::from(url);
             let size = url.len();
             (message, Ask::Url(url), size)
         }
@@ -75,6 +82,9 @@ fn fields(link: &Link, schema: &ElicitationSchema) -> Result<Vec<QuestionField>,
     let is_required =
         |name: &String| schema.required.as_ref().is_some_and(|required| required.contains(name));
     let field = |name: &String| {
+        if link.redactor.redact(name.clone()) != *name {
+            return Err("the name of a field contains a secret".to_owned());
+        }
         let schema = schema.properties.get(name).and_then(|schema| serde_json::to_value(schema).ok());
         let field =
             schema.as_ref().and_then(Value::as_object).and_then(|schema| Schema(link, schema).field(name));
@@ -235,6 +245,11 @@ mod tests {
         let page =
             |url: &str| asked(json!({ "mode": "url", "message": "Pay", "url": url, "elicitationId": "1" }));
         assert_eq!(page("https://pay.example/x?y=1").unwrap().1, "https://pay.example/x?y=1");
+        for url in ["https://a.example/?key=s3cret-value", "https://a.example/?key=s3cret%2Dvalue"] {
+            assert!(page(url).unwrap_err().contains("contains a secret"), "{url}");
+        }
+        let field = asked(form(&json!({ "s3cret-value": { "type": "boolean" } }), &[]));
+        assert_eq!(field.unwrap_err(), "the name of a field contains a secret");
         for url in ["javascript:alert(1)", "file:///etc/passwd", "pay"] {
             assert!(page(url).unwrap_err().contains("no valid web address"), "{url}");
         }

@@ -101,6 +101,10 @@ impl Link {
         &self.config.name
     }
 
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(*self.condition.borrow(), Condition::Up(_))
+    }
+
     pub(crate) fn is_starting(&self) -> bool {
         matches!(*self.condition.borrow(), Condition::Starting)
     }

@@ -46,7 +46,7 @@ impl OfCall<'_> {
         let mut cancel = Cancel { peer: &line.peer, id: Some(handle.id.clone()) };
         let Heard { mut pieces, mut questions } =
             line.calls.begin(token.clone(), self.conversation_id.clone());
-        let _running = Running { line, token };
+        let mut running = Running { line, token, is_answered: false };
         let mut answer = pin!(handle.await_response());
         let mut deadlines = Deadlines::new(&self.link.config.timeouts);
         let mut open = None;
@@ -80,6 +80,7 @@ impl OfCall<'_> {
         };
         if !matches!(answer, Err(ServiceError::Timeout { .. })) {
             cancel.id = None;
+            running.is_answered = true;
         }
         // Messages sent before the answer are shown before it.
         while let Ok(piece) = pieces.try_recv() {
@@ -160,11 +161,13 @@ fn asking_for_logs() -> RequestMetaObject {
 struct Running<'l> {
     line: &'l Line,
     token: rmcp::model::ProgressToken,
+    /// Whether the server is done with it.
+    is_answered: bool,
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.line.calls.end(&self.token);
+        self.line.calls.end(&self.token, self.is_answered);
     }
 }
 

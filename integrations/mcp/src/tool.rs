@@ -95,9 +95,21 @@ impl McpTool {
         let mut params = CallToolRequestParams::new(own_name.clone());
         params.arguments = arguments;
         let (mut rounds, mut logins) = (0, 0);
+        // A server that takes calls may ask for a login for some of them only.
+        let mut needs_login = !self.link.is_up();
         loop {
-            self.be_logged_in(&call.people).await?;
-            let line = self.link.line().await?;
+            if std::mem::take(&mut needs_login) {
+                self.be_logged_in(&call.people).await?;
+            }
+            let line = match self.link.line().await {
+                Ok(line) => line,
+                // It began to ask meanwhile.
+                Err(_) if self.link.login().is_some() => {
+                    needs_login = true;
+                    continue;
+                }
+                Err(why) => return Err(why),
+            };
             if !line.offered.contains(own_name) {
                 return Err(format!("the MCP server {name} no longer offers {own_name}"));
             }
@@ -121,6 +133,7 @@ impl McpTool {
                         return Err(failure);
                     }
                     logins += 1;
+                    needs_login = true;
                 }
             }
         }
