@@ -89,6 +89,7 @@ fn compile(schema: &Value) -> Result<Arc<Validator>, String> {
     {
         fields.shift_remove("$schema");
     }
+    drop_fractions(&mut schema);
     let compile = || -> Result<Validator, Box<dyn Error>> {
         let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
         compiler.use_loader(Box::new(Nothing));
@@ -101,6 +102,23 @@ fn compile(schema: &Value) -> Result<Arc<Validator>, String> {
 
 fn is_known(dialect: &Value) -> bool {
     dialect.as_str().is_some_and(|uri| uri.contains("json-schema.org/"))
+}
+
+/// Removes each `multipleOf` that is not a whole number: the validator divides in binary, where 19.99 is no multiple of 0.01.
+fn drop_fractions(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields
+                .get("multipleOf")
+                .is_some_and(|step| step.is_f64() && step.as_f64().is_some_and(|step| step.fract() != 0.0))
+            {
+                fields.shift_remove("multipleOf");
+            }
+            fields.values_mut().for_each(drop_fractions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_fractions),
+        _ => {}
+    }
 }
 
 /// Loads nothing: a schema has to be complete.
@@ -153,6 +171,15 @@ mod tests {
         assert_eq!(schemas.validate(&spec, &json!({ "path": "a", "lines": 3 })), Ok(()));
         let why = schemas.validate(&spec, &json!({ "lines": 0 })).unwrap_err();
         assert_eq!(why, "missing properties 'path'; /lines: must be >=1, but got 0");
+    }
+
+    #[test]
+    fn amounts_are_not_refused_for_how_they_are_stored() {
+        let schemas = Schemas::default();
+        let spec =
+            spec(json!({ "items": { "multipleOf": 0.01 }, "properties": { "n": { "multipleOf": 5 } } }));
+        assert_eq!(schemas.validate(&spec, &json!([19.99, 0.3])), Ok(()));
+        assert!(schemas.validate(&spec, &json!({ "n": 7 })).is_err());
     }
 
     #[test]
