@@ -13,6 +13,7 @@ pub(crate) mod frame;
 mod http;
 mod question;
 mod retry_settings;
+mod usage;
 
 /// The samples of one type, as JSON.
 pub(crate) struct Family {
@@ -62,6 +63,7 @@ pub(crate) fn families() -> Vec<Family> {
         Family::new("Calls", &http::calls()),
         Family::new("CallOrdered", &http::call_ordered()),
         Family::new("Tools", &http::tools()),
+        Family::new("UsageReport", &usage::reports()),
         Family::new("Health", &[Health { ok: true }]),
         Family::new("ErrorBody", &[ErrorBody { error: "message is empty".into() }]),
     ];

@@ -23,12 +23,12 @@ fn what_is_no_price_is_named_with_its_line() {
         ("\"gpt\"\ninput = 1", ":2: the model of a price is NAME/MODEL"),
         ("\"a/b\"\ninput = -1", ":2: input of the price for \"a/b\" must be a number from 0 up"),
         ("\"a/b\"\ninput = nan", ":2: input of the price"),
-        ("\"a/b\"\ninput = \"1\"", "invalid type"),
+        ("\"a/b\"\ninput = \"1\"", "`input` must be a number"),
         ("\"a/b\"", "missing field `input`"),
         ("\"a/b\"\ninput = 1\ncash = 2", "unknown field `cash`"),
         (
             "\"a/b\"\ninput = 1\noutput = 1\n[[price]]\nmodel = \"a/b\"\ninput = 1",
-            ":5: there are two prices for \"a/b\"",
+            ":6: there are two prices for \"a/b\"",
         ),
     ] {
         let problem = with(text);
