@@ -22,25 +22,55 @@ pub struct Caller {
     /// `None` = the administrator, or nobody.
     name: Option<CallerName>,
     scopes: Vec<Scope>,
-    /// `None` = it is never ended.
-    ended: Option<CancellationToken>,
+    /// What it and its clones still receive ends with any of these; without one, never.
+    ended: Ended,
+}
+
+/// What ends a caller.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ended {
+    own: Option<CancellationToken>,
+    /// That of the proxy that named it.
+    proxy: Option<CancellationToken>,
+}
+
+impl Ended {
+    /// Completes when the caller is ended; never, if nothing ends it.
+    pub(crate) async fn over(&self) {
+        let over = async |token: &Option<CancellationToken>| match token {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        };
+        tokio::select! {
+            () = over(&self.own) => {}
+            () = over(&self.proxy) => {}
+        }
+    }
 }
 
 impl Caller {
     /// The administrator, who sees all conversations.
     pub fn administrator() -> Self {
-        Self { name: None, scopes: vec![Scope::Admin], ended: None }
+        Self { name: None, scopes: vec![Scope::Admin], ended: Ended::default() }
     }
 
     /// Somebody who may do nothing.
     pub fn nobody() -> Self {
-        Self { name: None, scopes: Vec::new(), ended: None }
+        Self { name: None, scopes: Vec::new(), ended: Ended::default() }
     }
 
     /// A caller. With the scope of administrators it is one, whatever its name.
     pub fn new(name: CallerName, scopes: Vec<Scope>) -> Self {
         let name = (!scopes.contains(&Scope::Admin)).then_some(name);
-        Self { name, scopes, ended: Some(CancellationToken::new()) }
+        let ended = Ended { own: Some(CancellationToken::new()), proxy: None };
+        Self { name, scopes, ended }
+    }
+
+    /// The same caller, named by a proxy. It ends with either.
+    #[must_use]
+    pub fn named_by(self, proxy: &Self) -> Self {
+        let ended = Ended { proxy: proxy.ended.own.clone(), ..self.ended };
+        Self { ended, ..self }
     }
 
     /// Returns whose conversations it sees; `None` = all.
@@ -60,14 +90,15 @@ impl Caller {
 
     /// Ends what it and its clones still receive: sockets and streams of events.
     pub fn end(&self) {
-        if let Some(ended) = &self.ended {
-            ended.cancel();
+        if let Some(own) = &self.ended.own {
+            own.cancel();
         }
     }
 
-    /// Cancelled when it is ended; `None` = never.
-    pub(crate) fn ended(&self) -> Option<&CancellationToken> {
-        self.ended.as_ref()
+    /// What ends it; `None` = nothing.
+    pub(crate) fn ended(&self) -> Option<&Ended> {
+        let Ended { own, proxy } = &self.ended;
+        (own.is_some() || proxy.is_some()).then_some(&self.ended)
     }
 }
 

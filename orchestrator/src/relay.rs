@@ -60,6 +60,8 @@ pub struct AskedModel {
     pub name: String,
     /// Where the request has it, to be replaced in place.
     pub place: ModelPlace,
+    /// Whether a provider might read another name: from a second field, one in other letters, `models`, or the path.
+    pub is_ambiguous: bool,
 }
 
 /// Where a request names its model.

@@ -3,10 +3,10 @@
 use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
 
 use everturn_wire::ConversationId;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     Version,
+    caller::Ended,
     clock::Clock,
     conversation::Conversation,
     cursor::Cursor,
@@ -49,7 +49,7 @@ pub struct Subscription {
 /// Whose subscription it is.
 struct Reader {
     /// Whether the reader may still read.
-    ended: CancellationToken,
+    ended: Ended,
     /// How the reader knows the conversation, if not by its full id.
     renamed: Option<LocalId>,
 }
@@ -88,7 +88,7 @@ impl Subscription {
     }
 
     /// Ends it when this is cancelled. `renamed`: the conversation, if its caller reads it.
-    pub(crate) fn of_caller(self, ended: CancellationToken, renamed: Option<&ConversationId>) -> Self {
+    pub(crate) fn of_caller(self, ended: Ended, renamed: Option<&ConversationId>) -> Self {
         let renamed = renamed.map(LocalId::of);
         Self { reader: Some(Box::new(Reader { ended, renamed })), ..self }
     }
@@ -118,7 +118,7 @@ impl Subscription {
         };
         let next = tokio::select! {
             biased;
-            () = ended.cancelled() => return Err(Error::TokenEnded),
+            () = ended.over() => return Err(Error::TokenEnded),
             next = self.next_event() => next,
         };
         match self.reader.as_ref().and_then(|reader| reader.renamed.as_ref()) {

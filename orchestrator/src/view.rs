@@ -85,7 +85,7 @@ impl View {
         let Some(ended) = self.caller.ended() else { return self.all.down().await };
         tokio::select! {
             () = self.all.down() => {}
-            () = ended.cancelled() => {}
+            () = ended.over() => {}
         }
     }
 

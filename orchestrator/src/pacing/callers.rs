@@ -64,7 +64,7 @@ impl Pacing {
 impl Inner {
     /// Returns what to tell other nodes of callers with limits.
     pub(super) fn news_of_callers(&mut self, node: &NodeId, now: Millis) -> Vec<Notice> {
-        if !self.has_limits || self.demands.nodes.len() < 2 {
+        if !self.has_limits || self.demands.nodes.is_empty() {
             return Vec::new();
         }
         let mut news = Vec::new();
@@ -72,7 +72,11 @@ impl Inner {
             if !self.pacer.is_limited(Some(&caller)) {
                 continue;
             }
+            // Also if no other node is left, which ends the division.
             self.pacer.told(&caller, &node.0, &self.demands.nodes, used);
+            if self.demands.nodes.len() < 2 {
+                continue;
+            }
             if self.demands.told_of_callers.insert(caller.clone(), used) != Some(used) {
                 let (caller, node, Use { calls, counts, gone }) = (caller.to_string(), node.clone(), used);
                 news.push(Notice::Caller(UsedByCaller { caller, node, calls, counts, gone }));

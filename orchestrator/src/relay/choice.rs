@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::{Millis, Schedule, Settings, Target};
 use everturn_wire::{OnQuota, Priority, RetrySettings};
 
-use super::{ModelPlace, RelayCall, RelayError, at_once::AtOnce, key};
+use super::{RelayCall, RelayError, at_once::AtOnce, key};
 use crate::{
     model::{Choice, Models},
     names::Names,
@@ -83,8 +83,8 @@ pub(super) fn choose(
 ) -> Result<Chosen, RelayError> {
     let asked = call.model.as_ref().map(|model| model.name.as_str());
     let models = ports.models.of(call.caller.as_ref());
-    if models.allowed.is_some() && is_ambiguous(call) {
-        let why = "this caller may use some models only, and the request has more than one field `model`: leave one";
+    if models.allowed.is_some() && call.model.as_ref().is_some_and(|model| model.is_ambiguous) {
+        let why = "this caller may use some models only, and the request names one in more than one place: leave one field `model`";
         return Err(RelayError::NoTarget(why.to_owned()));
     }
     let (provider, choice, mut legs) = match known(&models, call, asked)? {
@@ -179,13 +179,6 @@ fn known<'a>(
         }
         None => Ok(None),
     }
-}
-
-/// Whether it is not known which of several names of a model the provider would read.
-fn is_ambiguous(call: &RelayCall) -> bool {
-    call.model
-        .as_ref()
-        .is_some_and(|model| matches!(&model.place, ModelPlace::Body(places) if places.len() > 1))
 }
 
 /// # Errors

@@ -145,14 +145,14 @@ impl Callers {
 
     /// Returns the caller that a proxy names: one that is known, unless its token was revoked or has expired, or a new one
     /// that may use conversations and calls.
-    pub(super) fn named(&self, name: &CallerName) -> Option<Caller> {
+    pub(super) fn named(&self, name: &CallerName, proxy: &Caller) -> Option<Caller> {
         let book = self.read();
         let Some(entry) = book.known.values().find(|entry| entry.known.name == *name) else {
             let may = !book.revoked.contains(name);
-            return may.then(|| Caller::new(name.clone(), vec![Scope::Chat, Scope::Calls]));
+            return may.then(|| Caller::new(name.clone(), vec![Scope::Chat, Scope::Calls]).named_by(proxy));
         };
         let may = !entry.has_expired(self.clock.now().0) && !entry.caller.may(Scope::Proxy);
-        may.then(|| entry.caller.clone())
+        may.then(|| entry.caller.clone().named_by(proxy))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Book> {

@@ -4,8 +4,8 @@ use everturn_wire::CallerName;
 use sha2::{Digest as _, Sha256};
 
 /// Length of what is kept of a name that cannot be one of a caller, and of what tells it apart, in characters.
-const KEPT: usize = 19;
-const DIGITS: usize = 12;
+const KEPT: usize = 15;
+const DIGITS: usize = 16;
 
 /// Returns the caller of this name. If it is not one of a caller, such as `ann@example.com`, it becomes one that no other name
 /// becomes: `ann-example.com-` and a hash. Capital letters make no difference. `None` = nobody is named.
@@ -15,7 +15,9 @@ pub(super) fn caller(name: &str) -> Option<CallerName> {
     if name.is_empty() || name == "(null)" {
         return None;
     }
-    if let Ok(name) = CallerName::parse(&name) {
+    if let Ok(name) = CallerName::parse(&name)
+        && !looks_derived(name.as_str())
+    {
         return Some(name);
     }
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' || c == '_' { c } else { '-' };
@@ -27,6 +29,12 @@ pub(super) fn caller(name: &str) -> Option<CallerName> {
     CallerName::parse(&format!("{kept}-{}", &hash[..DIGITS])).ok()
 }
 
+/// Whether a name might be that of somebody else after this.
+fn looks_derived(name: &str) -> bool {
+    name.rsplit_once('-')
+        .is_some_and(|(_, end)| end.len() == DIGITS && end.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,7 +44,8 @@ mod tests {
         let of = |name: &str| caller(name).unwrap().to_string();
         assert_eq!((of("ann"), of(" Ann ")), ("ann".to_owned(), "ann".to_owned()));
         let ann = of("ann@example.com");
-        assert!(ann.starts_with("ann-example.com-") && ann.len() == 28, "{ann}");
+        assert!(ann.starts_with("ann-example.com-") && ann.len() == 32, "{ann}");
+        assert_ne!(of(&ann), ann, "nobody becomes another by calling themselves so");
         assert_eq!(of("Ann@Example.com"), ann);
         let others = [
             "ann@example.org",

@@ -100,7 +100,11 @@ impl Rules {
     /// Returns who the request is by; `None` if it lacks a token that it needs, or a proxy does not say.
     pub(super) fn caller(&self, request: &Request) -> Option<Caller> {
         if let Some(caller) = token::shown(request.headers()).find_map(|shown| self.whose(shown.bytes())) {
-            return if caller.may(Scope::Proxy) { self.named(request.headers()) } else { Some(caller) };
+            return if caller.may(Scope::Proxy) {
+                self.named(request.headers(), &caller)
+            } else {
+                Some(caller)
+            };
         }
         if !self.asks() {
             return Some(Caller::administrator());
@@ -125,10 +129,10 @@ impl Rules {
     }
 
     /// Returns the caller that a proxy names. If there are several names, it is unknown which one the proxy wrote.
-    fn named(&self, headers: &HeaderMap) -> Option<Caller> {
+    fn named(&self, headers: &HeaderMap, proxy: &Caller) -> Option<Caller> {
         let mut named = headers.get_all(&self.caller_header).iter();
         let name = named.next().filter(|_| named.next().is_none())?;
-        self.callers.named(&named::caller(name.to_str().ok()?)?)
+        self.callers.named(&named::caller(name.to_str().ok()?)?, proxy)
     }
 
     /// Whether the request is by the owner of the server.

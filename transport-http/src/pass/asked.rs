@@ -41,7 +41,10 @@ impl Asked {
         let (model, streams) = match of_path(door, path, query.as_deref()) {
             Some(known) => known,
             None => {
-                let Known { model, streams, .. } = known.unwrap_or_else(|| read::body(&bytes));
+                let Known { mut model, streams, .. } = known.unwrap_or_else(|| read::body(&bytes));
+                if let Some(model) = model.as_mut() {
+                    model.is_ambiguous |= path.contains("models/");
+                }
                 (model, streams)
             }
         };
@@ -88,7 +91,11 @@ fn of_path(door: &Door, path: &str, query: Option<&str>) -> Option<(Option<Asked
         return Some((None, false));
     };
     let place = start..start + length;
-    let model = AskedModel { name: path[place.clone()].to_owned(), place: ModelPlace::Path(place) };
+    let model = AskedModel {
+        name: path[place.clone()].to_owned(),
+        place: ModelPlace::Path(place),
+        is_ambiguous: false,
+    };
     let is_sse = query.is_some_and(|query| query.split('&').any(|field| field == "alt=sse"));
     Some((Some(model), is_sse && path.ends_with(":streamGenerateContent")))
 }

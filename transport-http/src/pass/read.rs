@@ -19,13 +19,15 @@ pub(crate) struct Known {
 /// Reads a body. Of one that is not a JSON object, nothing is known; its provider will say so.
 pub(super) fn body(json: &[u8]) -> Known {
     let mut reader = serde_json::Deserializer::from_slice(json);
-    let Ok(Fields { model, places, streams, asks_us }) = reader.deserialize_map(Reading(json)) else {
+    let Ok(Fields { model, places, has_others, streams, asks_us }) = reader.deserialize_map(Reading(json))
+    else {
         return Known::default();
     };
     if reader.end().is_err() {
         return Known::default();
     }
-    let model = model.map(|name| AskedModel { name, place: ModelPlace::Body(places) });
+    let is_ambiguous = has_others || places.len() > 1;
+    let model = model.map(|name| AskedModel { name, place: ModelPlace::Body(places), is_ambiguous });
     Known { model, streams, asks_us }
 }
 
@@ -34,6 +36,8 @@ struct Fields {
     model: Option<String>,
     /// Where the name is: more than once if the field is, as it is not known which one counts.
     places: Vec<Range<usize>>,
+    /// Whether there are fields that some providers take for the model's name, or for names of others.
+    has_others: bool,
     streams: bool,
     asks_us: bool,
 }
@@ -65,7 +69,10 @@ impl<'de> Visitor<'de> for Reading<'de> {
                     map.next_value::<IgnoredAny>()?;
                 }
                 "metadata" => fields.asks_us |= names_conversation(map.next_value::<&'de RawValue>()?),
-                _ => drop(map.next_value::<IgnoredAny>()?),
+                other => {
+                    fields.has_others |= other == "models" || other.eq_ignore_ascii_case("model");
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
         Ok(fields)
@@ -91,7 +98,8 @@ mod tests {
     fn the_model_is_found_where_it_is() {
         let json = br#" {"messages":[{"model":"no"}], "model" : "a\"b", "stream": true , "x":{}}"#;
         let Known { model, streams, .. } = body(json);
-        let AskedModel { name, place } = model.unwrap();
+        let AskedModel { name, place, is_ambiguous } = model.unwrap();
+        assert!(!is_ambiguous);
         let ModelPlace::Body(places) = place else { panic!("{place:?}") };
         assert_eq!((name.as_str(), streams, places.len()), ("a\"b", true, 1));
         assert_eq!(&json[places[0].clone()], br#""a\"b""#);
@@ -99,7 +107,11 @@ mod tests {
 
     #[test]
     fn a_field_given_twice_is_found_twice() {
-        let AskedModel { name, place } = body(br#"{"model":"a","model":"b"}"#).model.unwrap();
+        for json in [r#"{"model":"a","Model":"b"}"#, r#"{"models":["b"],"model":"a"}"#] {
+            assert!(body(json.as_bytes()).model.unwrap().is_ambiguous, "{json}");
+        }
+        let AskedModel { name, place, is_ambiguous } = body(br#"{"model":"a","model":"b"}"#).model.unwrap();
+        assert!(is_ambiguous);
         assert_eq!(name, "b");
         assert_eq!(place, ModelPlace::Body(vec![9..12, 21..24]));
     }

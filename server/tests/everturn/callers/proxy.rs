@@ -58,6 +58,21 @@ async fn whom_a_proxy_names_is_the_caller() {
     assert_eq!(answer.text().await, "[]");
     let answer = send(&world.server, Method::GET, "/conversations", &[(NAME, "ann")], String::new()).await;
     assert_eq!(answer.status, 401);
+    // What a proxy opened ends with its token.
+    let other = make_token(&world.home, &["other", "--scope", "proxy"]).await;
+    let stream = async || world.ask_for(&other, &["ann"], "/conversations/plans/events", None).await;
+    let stream = async {
+        loop {
+            let stream = stream().await;
+            if stream.status == 200 {
+                return stream;
+            }
+            yield_now().await;
+        }
+    };
+    let stream = timeout(DEADLINE, stream).await.expect("the server notices in time");
+    world.home.run(&["token", "revoke", "other"]).await;
+    assert!(timeout(DEADLINE, stream.try_text()).await.expect("it ends").is_none(), "it is cut off");
     // An administrator is one, and whoever was revoked has no access.
     make_token(&world.home, &["root", "--scope", "admin"]).await;
     world.home.run(&["token", "revoke", "ben"]).await;
