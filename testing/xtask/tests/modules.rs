@@ -175,6 +175,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     (
         "subscription",
         &[
+            "caller",
             "clock",
             "conversation",
             "cursor",
