@@ -103,7 +103,7 @@ pub(crate) enum Command {
     /// Say who used what of a running server: requests, tokens, refusals met, waits, and what it cost
     ///
     /// Turns that survived met at least one failure of a provider and were answered all the same. A caller is shown its own usage,
-    /// the administrator that of all. Prices are those of [[price]] in the server's configuration file.
+    /// the administrator that of all. Prices come from the configuration file of the server.
     Usage(everturn_terminal::Usage),
     /// List the calls of other programs that pass through a running server, and what they wait for
     Calls(Calls),
