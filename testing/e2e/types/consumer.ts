@@ -62,6 +62,10 @@ export function line(event: AgentEvent): string {
     case "approval-resolved":
     case "review-completed":
       return event.verdict;
+    case "question-asked":
+      return `${event.asker}: ${event.message}`;
+    case "question-settled":
+      return event.outcome;
     case "compaction-started":
       return event.cause;
     case "compaction-completed":
