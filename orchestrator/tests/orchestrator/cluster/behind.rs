@@ -141,6 +141,26 @@ async fn a_conversation_that_was_begun_again_has_nothing_of_the_one_before() {
     assert_eq!(said(&at_b.requests()[0]), ["anew", "new", "more", "newer", "and"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_comes_after_a_gap_is_not_added_to_a_deleted_history_of_the_same_length() {
+    let nodes = Nodes::new();
+    // The failure makes the new conversation's version another one than that of the deleted conversation.
+    let calls = [answer("one"), overloaded_with_hint(1_000), answer("new"), answer("newer")];
+    let (a, _) = nodes.node("a", calls).await;
+    let (b, at_b) = nodes.node("b", [answer("newest")]).await;
+    a.say("hi").await.turn().await;
+    let _follows = b.watch(None).await;
+    // It has looked once, and looks again in 30 s.
+    sleep(Duration::from_secs(2)).await;
+    nodes.log.disturb(Noise { lost: 1.0, ..Noise::default() });
+    assert!(!a.orchestrator.delete(&a.id).await.unwrap());
+    a.say("anew").await.turn().await;
+    nodes.log.calm();
+    a.say("more").await.turn().await;
+    b.say("and").await.turn().await;
+    assert_eq!(said(&at_b.requests()[0]), ["anew", "new", "more", "newer", "and"]);
+}
+
 /// A long turn of one node that another one hears of, while its way to the journal is behind for that long: so it cannot read
 /// what it no longer holds. Returns what a slow watcher there is told.
 async fn told_behind(time: Duration) -> Result<String, Error> {
