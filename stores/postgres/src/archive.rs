@@ -14,7 +14,7 @@ use crate::{
     OpenError, Options,
     error::Failure,
     pool::{Kind, Pool},
-    read, schema,
+    pooler, read, schema,
     session::{Session, Target},
 };
 
@@ -31,6 +31,7 @@ impl PostgresArchive {
     pub async fn open(options: &Options) -> Result<Self, OpenError> {
         let target = Arc::new(Target::new(options)?);
         let session = target.connect_within(options.connect_within).await?;
+        pooler::refuse(&session, &target, options.connect_within).await?;
         schema::check_written(&session, &target.place).await?;
         Ok(Self::over(Arc::new(Pool::new(target, options.give_up_after))))
     }

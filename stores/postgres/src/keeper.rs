@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     OpenError, Options,
     error::Failure,
-    schema,
+    pooler, schema,
     session::{PAUSE, Session, Target},
 };
 
@@ -36,6 +36,7 @@ impl Keeper {
     pub(crate) async fn take(target: &Arc<Target>, options: &Options) -> Result<Self, OpenError> {
         let place = &target.place;
         let session = target.connect_within(options.connect_within).await?;
+        pooler::refuse(&session, target, options.connect_within).await?;
         schema::check(&session, place).await?;
         let error = |failure: Failure| schema::failed(place, &failure);
         let until = Instant::now() + options.lock_within;

@@ -17,6 +17,7 @@ mod journal;
 mod keeper;
 mod options;
 mod pool;
+mod pooler;
 mod read;
 mod record;
 mod retention;

@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tokio_postgres::{
-    Client, Config, Error, Row, Statement,
+    Client, Config, Error, Row, SimpleQueryMessage, Statement,
     config::{Host, SslMode},
     error::SqlState,
     types::ToSql,
@@ -294,6 +294,16 @@ impl Session {
     /// Runs statements without parameters.
     pub(crate) async fn execute(&self, sql: &str) -> Result<(), Failure> {
         self.within(self.answer_within, self.client.batch_execute(sql)).await
+    }
+
+    /// Returns the name of the database's process that serves it now. Nothing is prepared for that.
+    pub(crate) async fn process(&self) -> Result<Option<String>, Failure> {
+        let asked = self.client.simple_query("SELECT pg_backend_pid()");
+        let messages = self.within(self.answer_within, asked).await?;
+        Ok(messages.into_iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        }))
     }
 
     async fn prepared(&self, sql: &'static str) -> Result<Statement, Error> {

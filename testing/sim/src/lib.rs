@@ -26,6 +26,8 @@
 //! This crate is never part of the product: it is for tests, benchmarks and demos.
 
 mod authority;
+#[cfg(unix)]
+pub mod bouncer;
 mod certificate;
 pub mod chat;
 mod clock;

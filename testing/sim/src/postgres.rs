@@ -71,9 +71,9 @@ impl PostgresServer {
         fs::write(directory.join("password"), PASSWORD).expect("the password can be written");
         give_away(directory);
         // Flushing a cluster that is empty protects nothing.
-        let made = unprivileged(programs, "initdb", directory)
+        let made = in_directory(programs, "initdb", directory)
             .args(["-D", "data", "-U", USER, "-A", "scram-sha-256", "--pwfile", "password"])
-            .args(["-E", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"])
+            .args(["-E", "UTF8", "--locale", "C", "--no-sync"])
             .output()
             .expect("initdb can be started");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
@@ -193,7 +193,7 @@ impl Drop for PostgresServer {
 fn run(programs: &Path, directory: &Path, port: u16, settings: &[String]) -> Child {
     let log = File::options().create(true).append(true).open(directory.join("log"));
     let log = log.expect("the log can be opened");
-    let mut command = unprivileged(programs, "postgres", directory);
+    let mut command = in_directory(programs, "postgres", directory);
     command.args(["-D", "data", "-p", &port.to_string()]);
     // Its own socket would be in a directory of the system. The end of processes loses nothing that was not flushed, and
     // nothing here ends the system.
@@ -208,13 +208,17 @@ fn run(programs: &Path, directory: &Path, port: u16, settings: &[String]) -> Chi
 }
 
 /// Returns a command in this directory that does not run as root.
-fn unprivileged(programs: &Path, name: &str, directory: &Path) -> Command {
+fn in_directory(programs: &Path, name: &str, directory: &Path) -> Command {
     let mut command = Command::new(programs.join(name));
-    command.current_dir(directory);
+    unprivileged(command.current_dir(directory));
+    command
+}
+
+/// Runs a command as somebody else than root: these programs refuse to run as root.
+pub(crate) fn unprivileged(command: &mut Command) {
     if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
-    command
 }
 
 /// Gives a directory and the files in it to the user of the server.

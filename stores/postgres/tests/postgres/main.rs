@@ -9,6 +9,7 @@ mod lock;
 mod lost;
 mod migrate;
 mod open;
+mod pooler;
 mod restart;
 mod retention;
 mod speed;
