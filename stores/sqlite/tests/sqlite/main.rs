@@ -16,3 +16,4 @@ mod rival;
 mod running;
 mod support;
 mod torn;
+mod versions;
