@@ -110,6 +110,12 @@ impl Health {
         self.marks(now, target).max_by_key(|mark| mark.until)
     }
 
+    /// Returns the mark of a target whose key was rejected.
+    pub fn rejected_key(&self, now: Millis, target: &Target) -> Option<&Mark> {
+        let mark = self.credentials.get(&target.credential);
+        mark.filter(|mark| mark.category == Category::Auth && mark.until > now)
+    }
+
     /// Returns the time until which the provider itself asked for no requests. Ignores estimates.
     pub(crate) fn walled_until(&self, now: Millis, target: &Target) -> Millis {
         let hinted = self.marks(now, target).filter(|mark| mark.hinted);

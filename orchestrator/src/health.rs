@@ -1,6 +1,9 @@
 //! The health of targets, shared by all turns of the process and saved for the next one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use everturn_kernel::{Health, Millis, StreamEvent, Target};
 use everturn_wire::{Category, Failure};
@@ -19,6 +22,8 @@ const NAME: &str = "health";
 /// A mark that ends at least this much later than one that is known is told to other nodes, in milliseconds.
 const SAYS_MORE_MS: u64 = 1_000;
 
+const MINUTE_MS: u64 = 60_000;
+
 /// Whether a failure does not depend on the network, the keys or the configuration of the node that it happened to.
 fn is_of_all_nodes(failure: &Failure) -> bool {
     use Category::{Overloaded, QuotaExhausted, RateLimited, ServerError};
@@ -30,6 +35,8 @@ fn is_of_all_nodes(failure: &Failure) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct SharedHealth {
     health: Mutex<Health>,
+    /// What was said when a key was last rejected, by credential. Only valid while the key is marked.
+    rejections: Mutex<HashMap<String, Failure>>,
     /// Notified of every change.
     changed: watch::Sender<()>,
     pub(crate) teller: Teller,
@@ -62,6 +69,9 @@ impl SharedHealth {
     }
 
     pub(crate) fn failed(&self, now: Millis, target: &Target, failure: &Failure) {
+        if failure.category == Category::Auth {
+            self.rejections().insert(target.credential.clone(), failure.clone());
+        }
         let is_new = self.note(now, target, failure);
         self.changed.send_replace(());
         if is_new && is_of_all_nodes(failure) {
@@ -75,6 +85,20 @@ impl SharedHealth {
         if self.lock().forget_rejected_keys() {
             self.changed.send_replace(());
         }
+    }
+
+    /// Returns the refusal that a call would get because its key was rejected a short while ago, told as known from before.
+    pub(crate) fn rejection(&self, now: Millis, target: &Target) -> Option<Failure> {
+        let mark = *self.lock().rejected_key(now, target)?;
+        let failure = self.rejections().get(&target.credential).cloned()?;
+        let known = format!(
+            "The key was rejected {} min ago and is not tried again before it is replaced, its provider is edited, or {} min \
+             have passed.",
+            now.since(mark.at) / MINUTE_MS,
+            mark.until.since(now).div_ceil(MINUTE_MS),
+        );
+        let advice = failure.advice.iter().map(String::as_str).chain([known.as_str()]);
+        Some(Failure { advice: Some(advice.collect::<Vec<_>>().join(" ")), ..failure })
     }
 
     /// `now`: when it answered.
@@ -116,6 +140,10 @@ impl SharedHealth {
     /// Returns a copy of the current health.
     pub(crate) fn copy(&self) -> Health {
         self.lock().clone()
+    }
+
+    fn rejections(&self) -> MutexGuard<'_, HashMap<String, Failure>> {
+        self.rejections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Health> {

@@ -1,7 +1,6 @@
 //! Schedules: how long to wait before each retry. Pure.
 
 mod exponential;
-mod informed;
 mod patient;
 mod timed;
 
@@ -11,7 +10,6 @@ use everturn_kernel::{Cycling, Handover, Interactive, Schedule, Walls};
 use everturn_wire::Value;
 
 pub use exponential::Exponential;
-pub(crate) use informed::Informed;
 pub use patient::Patient;
 pub(crate) use timed::TimedRetry;
 

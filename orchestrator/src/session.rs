@@ -56,9 +56,8 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
         let mut host =
             TurnHost::new(&ports, &conversation, &mut seated.inbox, turn, settings.clone(), owed, opening);
         let retry = TimedRetry {
-            schedule: ports.informed(settings.schedule.clone()),
-            clock: ports.clock.clone(),
-            switch: ports.retry.switch(settings.definition.configured.auto_retry, &conversation.retry),
+            switch: Some(ports.retry.switch(settings.definition.configured.auto_retry, &conversation.retry)),
+            ..ports.informed(settings.schedule.clone())
         };
         if let Err(error) = drive(&conversation, turn, effects, &mut host, &retry).await {
             if ports.peers.is_some() && matches!(error, JournalError::Stale { .. }) {

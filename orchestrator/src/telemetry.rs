@@ -200,6 +200,12 @@ pub(crate) fn provider_answered(model: &str, failure: Option<Category>, after_ms
     histogram!(LATENCY, "model" => model.to_owned(), "outcome" => outcome).record(after);
 }
 
+/// Counts a call that is not made, because its key is known to be rejected, so that an alert on refused keys lasts.
+pub(crate) fn call_rejected(model: &str) {
+    let category = SharedString::const_str(Category::Auth.as_str());
+    counter!(FAILED, "model" => model.to_owned(), "category" => category).increment(1);
+}
+
 pub(crate) fn call_held(model: &str) {
     counter!(HELD, "model" => model.to_owned()).increment(1);
 }

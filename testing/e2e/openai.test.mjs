@@ -32,6 +32,14 @@ const say = (content, more = {}) => plain(content, { everturn: {}, ...more });
 const told = async (where) =>
   (await fetch(`${server.url}${where}`, { headers: { authorization: `Bearer ${TOKEN}` } })).json();
 
+/** Has a rejected key asked again at once, as after any change of settings. */
+const askAgain = () =>
+  fetch(`${server.url}/retry`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` },
+    body: '{"enabled":true}',
+  });
+
 test('an answer comes whole and as a stream', async () => {
   provider.says('Hello.', 'Hello again.', 'And again.');
   const { data, response, request_id } = await client.chat.completions.create(say('hi')).withResponse();
@@ -68,6 +76,7 @@ test('a request for nothing else is passed through, and two failures are waited 
     assert.deepEqual([error.code, error.message], ['theirs', '401 Bad key.']);
     return true;
   });
+  await askAgain();
 });
 
 test('a model is called by its id or by the name that its provider gives it', async () => {
@@ -276,4 +285,5 @@ test("Open WebUI's requests are answered: models, a chat through two refusals, a
   const refused = await post({ stream: true, messages: [{ role: 'user', content: 'again' }] });
   const said = refused.ok ? (await readAsOpenWebUi(refused)).error : (await refused.json()).error;
   assert.match(said.message, /Bad key/);
+  await askAgain();
 });

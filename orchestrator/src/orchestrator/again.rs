@@ -138,6 +138,8 @@ impl Orchestrator {
             .of(conversation.id.caller_name().as_ref())
             .choose(what.model.as_deref(), last_model.as_deref())?;
         self.check_retry(&conversation, &model, what.retry.as_ref())?;
+        // Whoever tries again may have mended a key.
+        self.ports.health.forget_rejected_keys();
         let retry = what.retry.as_ref();
         let mut settings =
             TurnSettings::of_message(&self.ports, &conversation, model, None, supersedes, retry);

@@ -28,6 +28,8 @@ pub(crate) struct Pace {
     pub(crate) model: String,
     /// One that has no conversation does not wait: it fails, and its owner waits.
     pub(crate) asker: Asker,
+    /// The refusal that the call would get, because its key is known to be rejected. The call is not made then.
+    pub(crate) rejection: Option<Failure>,
     /// Whether the call is made whatever is known of the target.
     pub(crate) insists: bool,
     /// Whether it waits if a limit of its caller holds it; otherwise it fails.
@@ -46,6 +48,11 @@ impl Pace {
     /// Asks whether the call may be made.
     pub(crate) fn enter(self) -> Paced {
         let now = self.clock.now();
+        if let Some(failure) = self.rejection {
+            telemetry::call_rejected(&self.model);
+            self.pacing.forget(&self.model, &self.asker.turn, now);
+            return Paced::Held(StreamEvent::Failed(failure));
+        }
         if self.insists {
             match self.pacing.insist(&self.model, &self.asker, now) {
                 Ok(admitted) => return Paced::Now(self.pass(admitted)),

@@ -98,10 +98,12 @@ pub(super) fn choose(
     let caller = key::caller(&call.request.headers, call.request.query.as_deref());
     for leg in &mut legs {
         if leg.upstream.is_of_caller() {
-            // One caller's limit says nothing about another's.
+            // One caller's limit or key says nothing about another's, nor about the server's.
             let name = format!("{}#{caller}", leg.target.name);
-            if names.takes(&name) {
-                leg.target.credential = format!("{}#{caller}", leg.target.credential);
+            let is_taken = names.takes(&name);
+            leg.target.credential.push('#');
+            leg.target.credential.push_str(if is_taken { &caller } else { UNLISTED });
+            if is_taken {
                 leg.target.name = name;
             }
         }

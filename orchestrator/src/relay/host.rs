@@ -138,16 +138,24 @@ impl CallHost {
         let caller = self.asked.caller.clone();
         // A call that does not wait for a quota gets the provider's own refusal.
         let longest = if self.chosen.fails_on_quota { LONG_MS - 1 } else { u64::MAX };
+        // A key may be accepted for some paths only.
+        let is_of_model = self.asked.request.dialect.is_some();
+        let learns = is_of_model && turn.target().is_none();
         Pace {
             pacing: ports.pacing.clone(),
             clock: ports.clock.clone(),
             model: target,
             asker: Asker { turn: turn.id().clone(), caller, conversation: Some(id), since, priority, size },
+            // A key that the caller sends is the provider's to judge.
+            rejection: match turn.is_asked_by_person() || leg.upstream.is_of_caller() || !is_of_model {
+                true => None,
+                false => ports.health.rejection(now, &leg.target),
+            },
             insists: turn.is_asked_by_person() || !self.shares_limits(),
             waits_for_caller: self.ports.retry.switch(None, &Arc::default()).is_on(),
             parks_for_caller: self.asked.budget.is_none() && !self.chosen.fails_on_quota,
             affordable_ms: turn.affordable_ms(now).min(longest),
-            health: turn.target().is_none().then(|| (ports.health.clone(), leg.target.clone())),
+            health: learns.then(|| (ports.health.clone(), leg.target.clone())),
             waits_for_network: self.shares_limits() && self.chosen.legs.len() < 2,
         }
     }

@@ -31,9 +31,8 @@ pub(super) async fn run(task: Task) -> bool {
     let Task { ports, call, asked, chosen, inbox, kept } = task;
     let _active = GaugeGuard::active_turn();
     let retry = TimedRetry {
-        schedule: ports.informed(chosen.schedule.clone()),
-        clock: ports.clock.clone(),
-        switch: ports.retry.switch(None, &Arc::default()),
+        switch: Some(ports.retry.switch(None, &Arc::default())),
+        ..ports.informed(chosen.schedule.clone())
     };
     let (mut effects, now) = (Effects::new(), ports.clock.now());
     let (store, key) = (ports.state.clone(), call.key);
@@ -42,13 +41,13 @@ pub(super) async fn run(task: Task) -> bool {
     let mut turn = match found {
         // Its settings were fixed when it began.
         Some(mut turn) => {
-            turn.handle(now, Input::Recover, &retry.schedule, &mut effects);
+            turn.handle(now, Input::Recover, &retry, &mut effects);
             turn
         }
         None => {
             let settings = chosen.settings.clone();
             let mut turn = Turn::begin_over(new_id::turn(), settings, Vec::new(), None, now, &mut effects);
-            turn.choose_first_target(now, &retry.schedule, &mut effects);
+            turn.choose_first_target(now, &retry, &mut effects);
             turn
         }
     };

@@ -1,4 +1,4 @@
-//! A schedule with real timers, which a turn uses to retry.
+//! A turn's schedule with what it needs around it: what is known about targets, a clock, and the switch that turns it off.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,31 +6,41 @@ use async_trait::async_trait;
 use everturn_kernel::{Directive, NextCall, Question, Retry, RetryStrategy, Schedule};
 use everturn_wire::RetryOutcome;
 
-use super::Informed;
-use crate::{Clock, layer::Switch, telemetry::GaugeGuard};
+use crate::{Clock, health::SharedHealth, layer::Switch, telemetry::GaugeGuard};
 
-/// A schedule, the clock that waits for it, and the switch that turns retrying off.
+/// A turn's schedule, which knows the target health shared by all turns of the process, and waits with real timers.
 pub(crate) struct TimedRetry {
-    pub(crate) schedule: Informed,
+    pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
+    pub(crate) health: Arc<SharedHealth>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) switch: Switch,
+    /// Whether failures are retried; `None` = yes.
+    pub(crate) switch: Option<Switch>,
+}
+
+impl TimedRetry {
+    fn is_on(&self) -> bool {
+        self.switch.as_ref().is_none_or(Switch::is_on)
+    }
 }
 
 impl Schedule for TimedRetry {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
-        self.switch.is_on().then(|| self.schedule.delay_for(retry)).flatten()
+        self.is_on().then(|| self.schedule.delay_for(retry)).flatten()
     }
 
     fn decide(&self, question: &Question<'_>) -> Directive {
-        match self.switch.is_on() {
-            true => self.schedule.decide(question),
+        match self.is_on() {
+            true => self.schedule.decide(&question.knowing(&self.health.copy())),
             false if question.failure.retryable => RetryOutcome::Exhausted.into(),
             false => RetryOutcome::NotRetryable.into(),
         }
     }
 
     fn next_target(&self, call: &NextCall<'_>) -> usize {
-        self.schedule.next_target(call)
+        match call.targets {
+            [] => call.current,
+            _ => self.schedule.next_target(&call.knowing(&self.health.copy())),
+        }
     }
 
     fn counts_replies(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::{
     retry_settings::{Base, RetryScopes, Set},
     reviewer::Reviewer,
     route::{Route, on_route},
-    schedule::Informed,
+    schedule::TimedRetry,
     shutdown::{Shutdown, Stage},
     state::StateStore,
     status::StatusChanges,
@@ -135,8 +135,8 @@ impl Ports {
     }
 
     /// Adds the shared health to a turn's schedule.
-    pub(crate) fn informed(&self, schedule: Arc<dyn Schedule + Send + Sync>) -> Informed {
-        Informed { schedule, health: self.health.clone() }
+    pub(crate) fn informed(&self, schedule: Arc<dyn Schedule + Send + Sync>) -> TimedRetry {
+        TimedRetry { schedule, health: self.health.clone(), clock: self.clock.clone(), switch: None }
     }
 
     /// Appends to the journal and tells the timers whether the journal works.

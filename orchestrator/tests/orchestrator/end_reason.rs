@@ -10,7 +10,7 @@ use crate::{
 };
 
 fn failed() -> Vec<Cue> {
-    vec![StreamEvent::Failed(Failure::new(Category::Auth, false, "HTTP 401: who are you?")).into()]
+    vec![StreamEvent::Failed(Failure::new(Category::Permission, false, "HTTP 403: not for you")).into()]
 }
 
 #[tokio::test(start_paused = true)]

@@ -24,6 +24,7 @@ mod panic;
 mod property;
 mod question;
 mod queue;
+mod rejected;
 mod report;
 mod request;
 mod retry;

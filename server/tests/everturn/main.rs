@@ -45,6 +45,7 @@ mod provider;
 mod provider_tls;
 mod proxy;
 mod reasoning;
+mod rejected;
 mod relay;
 mod request;
 mod restart;

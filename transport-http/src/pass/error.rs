@@ -34,7 +34,7 @@ pub(super) fn not_passed(dialect: Dialect, why: &RelayError) -> Response {
 pub(super) fn no_answer(dialect: Dialect, why: &NoAnswer) -> Response {
     match why {
         NoAnswer::Failed(failure) => {
-            let mut response = response(dialect, status(failure), failure.message.clone());
+            let mut response = response(dialect, status(failure), text(failure));
             if let Some(hint_ms) = failure.hint_ms.filter(|_| failure.category == Category::RateLimited) {
                 response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(hint_ms.div_ceil(1_000)));
             }
@@ -44,8 +44,16 @@ pub(super) fn no_answer(dialect: Dialect, why: &NoAnswer) -> Response {
     }
 }
 
+/// Returns what a failure says. A rejected key is told as known from before, which is in the advice.
+pub(super) fn text(failure: &Failure) -> String {
+    let advice = failure.advice.as_ref().filter(|_| failure.category == Category::Auth);
+    advice.map_or_else(|| failure.message.clone(), |advice| format!("{} {advice}", failure.message))
+}
+
 pub(super) fn status(failure: &Failure) -> StatusCode {
+    let own = || failure.code.as_ref()?.parse().ok();
     match failure.category {
+        Category::Auth => own().unwrap_or(StatusCode::BAD_GATEWAY),
         Category::Timeout => StatusCode::GATEWAY_TIMEOUT,
         Category::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         Category::RateLimited => StatusCode::TOO_MANY_REQUESTS,

@@ -82,7 +82,7 @@ impl Held {
             }
             (_, Some(Said::Nothing(NoAnswer::Failed(failure)))) => {
                 let status = error::status(&failure).as_u16();
-                (State::Over, Some(Ok(self.frames.refusal(status, failure.message.as_bytes()))))
+                (State::Over, Some(Ok(self.frames.refusal(status, error::text(&failure).as_bytes()))))
             }
             // Broken off, so that the client repeats the request.
             _ => (State::Over, Some(Err(io::ErrorKind::ConnectionAborted.into()))),

@@ -44,6 +44,11 @@ impl TurnHost<'_> {
                 priority: self.settings.definition.priority.max(self.settings.model.priority()),
                 size: self.size(&model.id),
             },
+            // A person who asks for a call knows what has changed.
+            rejection: match turn.is_asked_by_person() {
+                true => None,
+                false => self.shared.health.rejection(now, &model.target),
+            },
             insists: turn.is_asked_by_person() || !shares_limits,
             waits_for_caller: self.is_retried(),
             parks_for_caller: true,
