@@ -1,74 +1,11 @@
 //! One situation each: what the pacer answers, and why.
 
+mod desk;
+
+use desk::{Desk, TARGET, limits, refusal};
 use everturn_kernel::Millis;
-use everturn_pacing::{Admission, Because, Call, Limits, Pacer, Priority, Size, Ticket, Told, What};
-use everturn_wire::{Category, Failure, TurnId};
-
-const TARGET: &str = "work/model";
-
-struct Desk {
-    pacer: Pacer,
-    now: u64,
-}
-
-fn limits(what: What, limit: u64, remaining: u64, reset_ms: u64) -> Limits {
-    Limits(vec![Told { what, limit: Some(limit), remaining, reset_ms }])
-}
-
-fn refusal(hint_ms: Option<u64>) -> Failure {
-    Failure { hint_ms, ..Failure::new(Category::RateLimited, true, "HTTP 429") }
-}
-
-impl Desk {
-    fn new() -> Self {
-        Self { pacer: Pacer::new(), now: 1_000_000 }
-    }
-
-    fn ask_as(&mut self, turn: &str, priority: Priority, size: Size) -> Admission {
-        let turn = TurnId::from(turn);
-        let call = Call { turn: &turn, caller: None, since: Millis(self.now), priority, size };
-        self.pacer.admit(TARGET, &call, Millis(self.now))
-    }
-
-    fn ask(&mut self, turn: &str) -> Admission {
-        self.ask_as(turn, Priority::Interactive, Size::default())
-    }
-
-    #[track_caller]
-    fn goes(&mut self, turn: &str) -> Ticket {
-        match self.ask(turn) {
-            Admission::Go(ticket) => ticket,
-            Admission::Wait(wait) => panic!("{turn} waits: {wait:?}"),
-        }
-    }
-
-    /// Returns for how long the turn waits, in milliseconds, and why.
-    #[track_caller]
-    fn waits(&mut self, turn: &str) -> (u64, Because) {
-        match self.ask(turn) {
-            Admission::Go(_) => panic!("{turn} goes"),
-            Admission::Wait(wait) => (wait.until.0 - self.now, wait.because),
-        }
-    }
-
-    fn heard(&mut self, ticket: Ticket, limits: &Limits) {
-        self.pacer.heard(TARGET, ticket, limits, Millis(self.now));
-    }
-
-    fn answers(&mut self, ticket: Ticket) {
-        self.heard(ticket, &Limits::default());
-        self.pacer.ended(TARGET, ticket, None);
-    }
-
-    fn refused(&mut self, ticket: Ticket, failure: &Failure) {
-        self.pacer.refused(TARGET, ticket, failure, &Limits::default(), Millis(self.now));
-    }
-
-    fn let_go(&mut self) -> Vec<String> {
-        let turns = self.pacer.let_go(TARGET, usize::MAX, Millis(self.now));
-        turns.iter().map(|turn| turn.as_str().to_owned()).collect()
-    }
-}
+use everturn_pacing::{Admission, Because, Limits, Priority, Size, Ticket, What};
+use everturn_wire::{Category, Failure};
 
 #[test]
 fn a_lone_turn_follows_its_schedule_alone() {
