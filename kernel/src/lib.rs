@@ -55,7 +55,7 @@ pub use limit::{Limits, Told, What};
 pub use millis::Millis;
 pub use op::Op;
 pub use phase::Outcome;
-pub use preset::{Cycling, Handover, Interactive, Walls};
+pub use preset::{Cycling, Exponential, Handover, Switches, Walls};
 pub use provider::{
     Arguments, FinishReason, Hold, Provider, ProviderInfo, Request, Silence, StreamEvent, ToolCall, ToolSpec,
 };

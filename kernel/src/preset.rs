@@ -1,13 +1,13 @@
 //! Presets: schedules over several targets. Pure; what is known about the targets is part of each question.
 
 mod cycling;
+mod exponential;
 mod handover;
-mod interactive;
 mod walls;
 
 pub use cycling::Cycling;
+pub use exponential::{Exponential, Switches};
 pub use handover::Handover;
-pub use interactive::Interactive;
 pub use walls::Walls;
 
 use alloc::{format, string::String};

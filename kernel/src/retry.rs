@@ -46,14 +46,7 @@ pub trait Schedule {
     /// By default the same target is asked again after [`Self::delay_for`], and a failure that does not pass by itself
     /// ends the turn. Pure: what is known about the targets is part of the question.
     fn decide(&self, question: &Question<'_>) -> Directive {
-        let Question { failure, ledger, key, .. } = *question;
-        if !passes(failure) {
-            return RetryOutcome::NotRetryable.into();
-        }
-        match self.delay_for(&Retry { attempt: ledger.counted(), failure, key }) {
-            Some(wait) => Ask::new(ledger.target, wait).into(),
-            None => RetryOutcome::Exhausted.into(),
-        }
+        decide_alone(self, question)
     }
 
     /// Returns the target of a call, at the start of a step or after a wait, as an index. Default: the one that was
@@ -90,6 +83,18 @@ pub trait Schedule {
     /// failed replies of a step together are retried no more often than that.
     fn max_retries(&self) -> Option<u32> {
         None
+    }
+}
+
+/// Decides by the waits alone: see [`Schedule::decide`].
+pub(crate) fn decide_alone<S: Schedule + ?Sized>(schedule: &S, question: &Question<'_>) -> Directive {
+    let Question { failure, ledger, key, .. } = *question;
+    if !passes(failure) {
+        return RetryOutcome::NotRetryable.into();
+    }
+    match schedule.delay_for(&Retry { attempt: ledger.counted(), failure, key }) {
+        Some(wait) => Ask::new(ledger.target, wait).into(),
+        None => RetryOutcome::Exhausted.into(),
     }
 }
 

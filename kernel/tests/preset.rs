@@ -1,6 +1,7 @@
 //! Presets on a route. Each case is a list of failures with the expected calls and waits.
 
 mod cycling;
+mod exponential;
 mod handover;
 mod interactive;
 mod moves;

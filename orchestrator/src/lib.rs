@@ -80,7 +80,7 @@ pub use orchestrator::{Export, MAX_MESSAGE, Orchestrator, RetryTurn, SearchCurso
 pub use relay::{AskedModel, Listener, ModelPlace, NoAnswer, OfferedModel, RelayCall, RelayError, Said};
 pub use report::check as check_report;
 pub use reviewer::{ReviewRequest, Reviewer, Switches};
-pub use schedule::{Exponential, Patient};
+pub use schedule::Patient;
 pub use state::{MemoryState, StateStore, delete_documents};
 pub use status::StatusChange;
 pub use subscription::Subscription;
@@ -90,7 +90,7 @@ pub use usage::{Day, InvalidDay, Price, UsageQuery};
 pub use view::View;
 
 pub use everturn_kernel as kernel;
-pub use everturn_kernel::{Cycling, Handover, Interactive, Moment, Wait};
+pub use everturn_kernel::{Cycling, Exponential, Handover, Moment, Wait};
 pub use everturn_pacing::Terms;
 
 /// The README's example runs.

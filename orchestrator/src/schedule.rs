@@ -1,15 +1,13 @@
 //! Schedules: how long to wait before each retry. Pure.
 
-mod exponential;
 mod patient;
 mod timed;
 
 use std::sync::Arc;
 
-use everturn_kernel::{Cycling, Handover, Interactive, Schedule, Walls};
+use everturn_kernel::{Cycling, Exponential, Handover, Schedule, Walls};
 use everturn_wire::Value;
 
-pub use exponential::Exponential;
 pub use patient::Patient;
 pub(crate) use timed::TimedRetry;
 
@@ -24,8 +22,7 @@ pub(crate) fn restore(saved: &Value) -> Result<Arc<dyn Schedule + Send + Sync>, 
     let Some(name) = saved["name"].as_str() else { return Err(saved.to_string()) };
     let schedule = match name {
         Patient::NAME => Some(shared(Patient)),
-        Exponential::NAME => Exponential::restore(saved).map(shared),
-        Interactive::NAME => Interactive::restore(saved).map(shared),
+        Exponential::NAME | Exponential::INTERACTIVE => Exponential::restore(saved).map(shared),
         Cycling::NAME => Cycling::restore(saved).map(shared),
         Walls::NAME => return Ok(shared(Walls(restore(&saved["schedule"])?))),
         Handover::NAME => return Ok(shared(Handover(restore(&saved["schedule"])?))),
@@ -38,7 +35,7 @@ pub(crate) fn restore(saved: &Value) -> Result<Arc<dyn Schedule + Send + Sync>, 
 mod tests {
     use std::time::Duration;
 
-    use everturn_kernel::Retry;
+    use everturn_kernel::{Retry, Switches};
     use everturn_wire::{Category, Failure};
 
     use super::*;
@@ -51,19 +48,21 @@ mod tests {
             max_retries: 7,
             jitter: 0.25,
             seed: u64::MAX,
+            switches: None,
         };
-        let quick = Interactive {
+        let quick = Exponential {
             base: Duration::from_millis(5),
             max_delay: None,
             max_retries: 9,
-            reverts: false,
             jitter: 0.3,
+            seed: 7,
+            switches: Some(Switches { reverts: false }),
         };
         let all: [Box<dyn Schedule>; 8] = [
             Box::new(Patient),
             Box::<Exponential>::default(),
             Box::new(spread),
-            Box::<Interactive>::default(),
+            Box::new(Exponential::interactive()),
             Box::new(quick),
             Box::new(Cycling { max_attempts: 7, clamp_hints: false, sticky: true }),
             Box::new(Handover(spread)),

@@ -8,9 +8,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_kernel::{
-    FinishReason, Interactive, Millis, Provider, Request, StreamEvent, ToolAnswer, ToolSpec,
-};
+use everturn_kernel::{FinishReason, Millis, Provider, Request, StreamEvent, ToolAnswer, ToolSpec};
 use everturn_orchestrator::{
     Clock, Cursor, Exponential, Invocation, MemoryJournal, Orchestrator, Page, StartTurn, Subscription,
     SystemClock, Tool,
@@ -287,7 +285,7 @@ fn a_turn_on_a_route_keeps_its_targets_in_a_process_that_has_no_such_route() {
         let orchestrator = Orchestrator::builder()
             .model("a", "m", Arc::new(first.clone()))
             .model("b", "m", Arc::new(second.clone()))
-            .route("r", ["a/m", "b/m"], Interactive::default())
+            .route("r", ["a/m", "b/m"], Exponential::interactive())
             .journal(Arc::<MemoryJournal>::clone(&journal))
             .clock(Arc::new(From(BEGIN, Instant::now())))
             .build();
@@ -327,7 +325,7 @@ fn a_turn_on_a_route_keeps_its_schedule_in_a_process_that_has_another_one() {
     let orchestrator = |max_retries, now| {
         Orchestrator::builder()
             .model("a", "m", Arc::new(script.clone()))
-            .route("r", ["a/m"], Interactive { max_retries, ..Interactive::default() })
+            .route("r", ["a/m"], Exponential { max_retries, ..Exponential::interactive() })
             .journal(Arc::<MemoryJournal>::clone(&journal))
             .clock(Arc::new(From(now, Instant::now())))
             .build()

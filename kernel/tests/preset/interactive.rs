@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use everturn_kernel::{Directive, Health, Interactive, Ledger, Question, Retry, Schedule};
+use everturn_kernel::{Directive, Exponential, Health, Ledger, Question, Retry, Schedule, Switches};
 use everturn_testkit::START;
 use everturn_wire::{Category, EventBody, Failure};
 
 use super::route_run::{RouteRun, fails, refuses, run, targets};
 
-fn interactive() -> Interactive {
-    Interactive::default()
+fn interactive() -> Exponential {
+    Exponential::interactive()
 }
 
-fn without_cap() -> Interactive {
-    Interactive { max_delay: None, ..interactive() }
+fn without_cap() -> Exponential {
+    Exponential { max_delay: None, ..interactive() }
 }
 
 fn played(names: &str, failures: impl IntoIterator<Item = everturn_wire::Failure>) -> String {
@@ -167,7 +167,7 @@ fn a_chain_that_leads_back_to_the_same_request_never_loops() {
 }
 
 /// Returns what the next step does this many milliseconds after a switch from `a` to `b`.
-fn next_step(after_ms: u64, policy: Interactive) -> String {
+fn next_step(after_ms: u64, policy: Exponential) -> String {
     let mut told = RouteRun::new(targets("a b"), policy);
     told.fail(fails(Category::Overloaded, 30_000));
     told.step(after_ms);
@@ -179,20 +179,20 @@ fn next_step(after_ms: u64, policy: Interactive) -> String {
 fn the_first_target_is_asked_again_when_its_cooldown_is_over() {
     assert_eq!(next_step(29_999, interactive()), "call a, call b, recovered, call b");
     assert_eq!(next_step(30_000, interactive()), "call a, call b, recovered, back to a, call a");
-    let never = Interactive { reverts: false, ..interactive() };
+    let never = Exponential { switches: Some(Switches { reverts: false }), ..interactive() };
     assert_eq!(next_step(30_000, never), "call a, call b, recovered, call b");
 }
 
 #[test]
 fn the_first_wait_and_the_number_of_retries_are_settings() {
-    let quick = Interactive { base: Duration::from_millis(10), max_retries: 1, ..Interactive::default() };
+    let quick = Exponential { base: Duration::from_millis(10), max_retries: 1, ..Exponential::interactive() };
     let told = run("a", quick, [fails(Category::Network, None), fails(Category::Network, None)]);
     assert_eq!(told.transcript(), "call a, 10, call a, exhausted, error");
 }
 
 #[test]
 fn jitter_spreads_waits_and_neither_shortens_a_hint_nor_exceeds_the_longest_wait() {
-    let schedule = Interactive { jitter: 0.5, max_delay: Some(Duration::from_secs(4)), ..interactive() };
+    let schedule = Exponential { jitter: 0.5, max_delay: Some(Duration::from_secs(4)), ..interactive() };
     let ids: Vec<String> = (0..200).map(|n| format!("turn-{n}")).collect();
     let waits = |attempt, hint_ms| {
         let targets = targets("a");
@@ -221,7 +221,7 @@ fn jitter_spreads_waits_and_neither_shortens_a_hint_nor_exceeds_the_longest_wait
 }
 
 /// Behaves as after a restart that loses the health. The ledger was saved with the turn.
-struct Forgetful(Interactive);
+struct Forgetful(Exponential);
 
 impl Schedule for Forgetful {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
@@ -236,14 +236,14 @@ impl Schedule for Forgetful {
 #[test]
 fn the_steps_own_failures_count_if_nothing_else_is_known() {
     let down = || fails(Category::Overloaded, None);
-    let told = run("a b", Forgetful(Interactive::default()), [down(), down()]);
+    let told = run("a b", Forgetful(Exponential::interactive()), [down(), down()]);
     assert_eq!(told.transcript(), "call a, call b, 4000, call b, recovered");
 }
 
 #[test]
 fn usage_limits_are_waited_for_until_the_first_ends() {
     let used_up = |hint_ms| Failure { retryable: false, ..fails(Category::QuotaExhausted, hint_ms) };
-    let patient = Interactive { max_delay: None, ..Interactive::default() };
+    let patient = Exponential { max_delay: None, ..Exponential::interactive() };
     let told = run("work:m home:m", patient, [used_up(7_200_000), used_up(10_800_000)]);
     assert_eq!(told.transcript(), "call work:m, call home:m, 7200000, call work:m, recovered");
     let told = run("work:m home:m", interactive(), [used_up(7_200_000), used_up(10_800_000)]);

@@ -1,13 +1,13 @@
 //! A person moves a waiting turn to another of its targets.
 
-use everturn_kernel::{Input, Interactive, Op, Silence, StreamEvent, Want};
+use everturn_kernel::{Exponential, Input, Op, Silence, StreamEvent, Want};
 use everturn_wire::{Category, EventBody};
 
 use super::route_run::{Happened, RouteRun, fails, refuses, targets};
 
 /// Creates a turn whose targets are all limited, and which waits for the last one.
-fn waiting(names: &str) -> RouteRun<Interactive> {
-    let mut run = RouteRun::new(targets(names), Interactive { max_retries: 9, ..Interactive::default() });
+fn waiting(names: &str) -> RouteRun<Exponential> {
+    let mut run = RouteRun::new(targets(names), Exponential { max_retries: 9, ..Exponential::interactive() });
     let count = names.split_whitespace().count();
     for _ in 0..count {
         run.fail_now(fails(Category::RateLimited, 60_000));
@@ -58,7 +58,7 @@ fn a_chosen_target_that_fails_is_left_like_any_other() {
 
 #[test]
 fn a_target_that_failed_for_good_may_be_chosen() {
-    let mut run = RouteRun::new(targets("a b"), Interactive::default());
+    let mut run = RouteRun::new(targets("a b"), Exponential::interactive());
     run.fail_now(refuses(Category::Auth));
     run.fail_now(fails(Category::RateLimited, 60_000));
     assert!(matches!(run.turn.want(), Want::Wake(..)));
@@ -78,7 +78,7 @@ fn choosing_the_target_waited_for_is_not_a_switch() {
 
 #[test]
 fn a_silent_target_may_be_left() {
-    let mut run = RouteRun::new(targets("a b"), Interactive::default());
+    let mut run = RouteRun::new(targets("a b"), Exponential::interactive());
     let silence = Silence { silent_ms: 20_000, left_ms: None, alive: false };
     run.tell(Input::Provider(Op::default(), StreamEvent::Silent(silence)));
     run.tell(to_b());
@@ -89,7 +89,7 @@ fn a_silent_target_may_be_left() {
 
 #[test]
 fn without_a_wait_or_such_a_target_nothing_changes() {
-    let mut run = RouteRun::new(targets("a b"), Interactive::default());
+    let mut run = RouteRun::new(targets("a b"), Exponential::interactive());
     let before = run.turn.clone();
     run.tell(to_b());
     assert_eq!(run.turn, before, "the target is being asked");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use everturn_kernel::{
-    Budget, Cycling, Directive, Handover, Health, Interactive, Millis, NextCall, Question, Retry, Schedule,
-    Target, Walls,
+    Budget, Cycling, Directive, Exponential, Handover, Health, Millis, NextCall, Question, Retry, Schedule,
+    Switches, Target, Walls,
 };
 use everturn_testkit::{
     Delays, START,
@@ -19,7 +19,7 @@ use crate::property::config;
 /// A preset with its settings.
 #[derive(Clone, Debug)]
 pub(crate) enum Preset {
-    Interactive(Interactive),
+    Interactive(Exponential),
     Cycling(Cycling),
     Handover(Handover<Delays>),
     /// A preset that also waits out limits beyond the budget.
@@ -71,12 +71,12 @@ impl Schedule for Preset {
 pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
     let interactive = (1..5_000u64, option::weighted(0.8, 1_000..100_000u64), 0..8u32, any::<bool>())
         .prop_map(|(base_ms, cap_ms, max_retries, reverts)| {
-            Preset::Interactive(Interactive {
+            Preset::Interactive(Exponential {
                 base: Duration::from_millis(base_ms),
                 max_delay: cap_ms.map(Duration::from_millis),
                 max_retries,
-                reverts,
-                jitter: 0.0,
+                switches: Some(Switches { reverts }),
+                ..Exponential::default()
             })
         });
     let cycling = (1..9u32, any::<(bool, bool)>()).prop_map(|(max_attempts, (clamp_hints, sticky))| {
@@ -92,7 +92,14 @@ pub(crate) fn any_jittered() -> impl Strategy<Value = Preset> {
     (1..5_000u64, cap, 0..8u32, any::<bool>(), 0.01..1.0).prop_map(
         |(base_ms, cap_ms, max_retries, reverts, jitter)| {
             let (base, max_delay) = (Duration::from_millis(base_ms), cap_ms.map(Duration::from_millis));
-            Preset::Interactive(Interactive { base, max_delay, max_retries, reverts, jitter })
+            Preset::Interactive(Exponential {
+                base,
+                max_delay,
+                max_retries,
+                jitter,
+                seed: 0,
+                switches: Some(Switches { reverts }),
+            })
         },
     )
 }
@@ -219,7 +226,7 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
                 clamped = *is_clamped == Some(true) || (says_nothing && was_clamped);
                 // A wait for others, or beyond the budget, was not decided by the preset.
                 let is_own = !says_nothing;
-                if let Preset::Interactive(Interactive { max_delay: Some(cap), .. }) = preset.inner()
+                if let Preset::Interactive(Exponential { max_delay: Some(cap), .. }) = preset.inner()
                     && is_own
                 {
                     assert!(u128::from(*delay_ms) <= cap.as_millis(), "a wait beyond the limit: {happened}");
@@ -268,7 +275,7 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
 }
 
 /// Checks that a wait is the doubled one with jitter. If `is_plain`, nothing else may lengthen it.
-fn check_spread(preset: &Interactive, attempt: u32, delay_ms: u64, is_plain: bool, happened: &str) {
+fn check_spread(preset: &Exponential, attempt: u32, delay_ms: u64, is_plain: bool, happened: &str) {
     let doubled = preset.base.as_millis() as f64 * 2f64.powi(attempt as i32);
     let (least, most) = (doubled * (1.0 - preset.jitter), doubled * (1.0 + preset.jitter));
     let delay = delay_ms as f64;

@@ -1,6 +1,6 @@
 //! Waiting out usage limits.
 
-use everturn_kernel::{Budget, Handover, Interactive, Schedule, Walls};
+use everturn_kernel::{Budget, Exponential, Handover, Schedule, Walls};
 use everturn_testkit::{Delays, START};
 use everturn_wire::{Category, Failure};
 
@@ -20,7 +20,7 @@ fn played(names: &str, failures: impl IntoIterator<Item = Failure>) -> String {
 #[test]
 fn a_limit_is_waited_for_until_it_resets() {
     assert_eq!(played("a", [used_up(30 * HOUR)]), "call a, 108000000, call a, recovered");
-    let interactive = run("a", Walls(Interactive::default()), [used_up(30 * HOUR)]);
+    let interactive = run("a", Walls(Exponential::interactive()), [used_up(30 * HOUR)]);
     assert_eq!(interactive.transcript(), "call a, 108000000, call a, recovered", "beyond its longest wait");
 }
 
@@ -33,7 +33,7 @@ fn without_a_known_end_the_waits_double_up_to_six_hours() {
 
 #[test]
 fn an_inner_schedule_with_shorter_waits_does_not_ask_more_often() {
-    let waits = run("a", Walls(Interactive::default()), vec![used_up(None); 3]);
+    let waits = run("a", Walls(Exponential::interactive()), vec![used_up(None); 3]);
     assert_eq!(waits.now, START.plus((15 + 30 + 60) * MINUTE));
 }
 
@@ -68,7 +68,7 @@ fn a_wait_beyond_the_budget_is_parked_whatever_the_category() {
     for category in PASSING {
         let parked = within_eight_hours(Walls(Delays::patient()), fails(category, 30 * HOUR));
         assert_eq!(parked.transcript(), "call a, 108000000, call a, recovered", "{category:?}");
-        let capped = within_eight_hours(Walls(Interactive::default()), fails(category, 10 * MINUTE));
+        let capped = within_eight_hours(Walls(Exponential::interactive()), fails(category, 10 * MINUTE));
         assert_eq!(capped.transcript(), "call a, 600000, call a, recovered", "{category:?}");
     }
     let parked = within_eight_hours(Walls(Delays::patient()), used_up(30 * HOUR));

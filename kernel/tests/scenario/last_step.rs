@@ -1,6 +1,6 @@
 //! The last step of a turn that must report, after its retries are exhausted: a step like any other.
 
-use everturn_kernel::{Budget, Cycling, FinishReason, Interactive, Schedule, Settings, Target, Turn};
+use everturn_kernel::{Budget, Cycling, Exponential, FinishReason, Schedule, Settings, Target, Turn};
 use everturn_testkit::{
     Beat, Delays, Fact, Run, START, Script, World,
     beat::{failed, finish, overflow, overloaded, report, says},
@@ -131,7 +131,7 @@ fn it_moves_along_the_route() {
 
 #[test]
 fn a_wait_that_a_person_would_not_sit_through_is_not_begun() {
-    let quick = Interactive { max_retries: 1, ..Interactive::default() };
+    let quick = Exponential { max_retries: 1, ..Exponential::interactive() };
     let long = || limited(400_000);
     let (_, world, turn) = routed(&over(&["a"], script_of(&[], vec![long(), reports()])), quick);
     assert_eq!((world.log().calls().len(), forced(&world).len()), (1, 0));

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_kernel::{AfterContent, Cycling, Handover, Interactive, Schedule, Walls};
+use everturn_kernel::{AfterContent, Cycling, Exponential, Handover, Schedule, Switches, Walls};
 use everturn_wire::{OnQuota, RetryPreset, RetrySettings, RouteRevert, Value};
 
 use super::SharedSchedule;
-use crate::{Exponential, Patient};
+use crate::Patient;
 
 /// The settings of a configured schedule; empty for an embedder's own schedule.
 pub(super) fn settings_of(schedule: &dyn Schedule) -> RetrySettings {
@@ -69,20 +69,17 @@ pub(super) fn schedule(effective: &RetrySettings, base: &SharedSchedule) -> Opti
     };
     let made: SharedSchedule = match preset {
         RetryPreset::Patient => Arc::new(Patient),
-        RetryPreset::Exponential => Arc::new(Exponential {
-            base: millis(effective.base_delay_ms),
-            max_delay,
-            max_retries,
-            jitter: effective.jitter.unwrap_or(0.0),
-            seed: saved["seed"].as_u64().unwrap_or(0),
-        }),
-        RetryPreset::Interactive => Arc::new(Interactive {
-            base: millis(effective.base_delay_ms),
-            max_delay,
-            max_retries,
-            reverts: effective.revert != Some(RouteRevert::Never),
-            jitter: effective.jitter.unwrap_or(0.0),
-        }),
+        RetryPreset::Exponential | RetryPreset::Interactive => {
+            let reverts = effective.revert != Some(RouteRevert::Never);
+            Arc::new(Exponential {
+                base: millis(effective.base_delay_ms),
+                max_delay,
+                max_retries,
+                jitter: effective.jitter.unwrap_or(0.0),
+                seed: saved["seed"].as_u64().unwrap_or(0),
+                switches: (preset == RetryPreset::Interactive).then_some(Switches { reverts }),
+            })
+        }
         RetryPreset::Cycling => Arc::new(Cycling {
             max_attempts: max_retries.saturating_add(1),
             clamp_hints: saved["clampHints"].as_bool().unwrap_or(Cycling::default().clamp_hints),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_orchestrator::{Orchestrator, RetryTurn, kernel::Interactive};
+use everturn_orchestrator::{Orchestrator, RetryTurn, kernel::Exponential};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{Category, FailedAttempt, Failure};
 
@@ -74,7 +74,7 @@ async fn of_a_switch_it_is_the_target_that_failed() {
     let builder = Orchestrator::builder()
         .model("a", "m", Arc::new(Scripted::new([overloaded_with_hint(60_000)])))
         .model("b", "m", Arc::new(Scripted::new([vec![text("half"), unauthorized().remove(0)]])));
-    let world = World::of(builder.route("r", ["a/m", "b/m"], Interactive::default()));
+    let world = World::of(builder.route("r", ["a/m", "b/m"], Exponential::interactive()));
     let started = world.orchestrator.start(world.message("hi").model("route/r")).await.unwrap();
     world.watch(Some(started.from)).await.until("turn-sealed").await;
     let expected = ["0.0 a/m HTTP 529: busy 0", "0.1 b/m HTTP 401: who are you? the end"];

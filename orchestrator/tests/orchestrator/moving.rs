@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{
     Builder, Error, MemoryJournal, Orchestrator, RetryTurn,
-    kernel::{Interactive, Silence, StreamEvent},
+    kernel::{Exponential, Silence, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{DoneReason, TurnMetrics};
@@ -34,7 +34,7 @@ async fn go_to(world: &World, model: &str) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_turn_on_a_route_goes_to_the_target_that_was_chosen_and_stays_with_it() {
     let (a, b) = (Noting::new([limited()]), Noting::new([limited(), ask("gone", &["t"]), answer("from b")]));
-    let world = World::of(models(&a, &b).route("r", ["b/m", "a/m"], Interactive::default()));
+    let world = World::of(models(&a, &b).route("r", ["b/m", "a/m"], Exponential::interactive()));
     let started = world.orchestrator.start(world.message("hi").model("route/r")).await.unwrap();
     let mut watcher = world.watch(Some(started.from)).await;
     watcher.until("target-switched").await;
@@ -172,7 +172,7 @@ async fn the_model_that_is_waited_for_is_asked_at_once() {
 async fn the_models_own_name_finds_it_among_the_targets_of_the_turn() {
     let (a, b) = (Noting::new([limited()]), Noting::new([limited(), answer("from b")]));
     let builder = Orchestrator::builder().model("a", "one", Arc::new(a)).model("b", "two", Arc::new(b));
-    let world = World::of(builder.route("r", ["a/one", "b/two"], Interactive::default()));
+    let world = World::of(builder.route("r", ["a/one", "b/two"], Exponential::interactive()));
     let started = world.orchestrator.start(world.message("hi").model("route/r")).await.unwrap();
     let mut watcher = world.watch(Some(started.from)).await;
     watcher.until("target-switched").await;

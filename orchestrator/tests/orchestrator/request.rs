@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Error, Fault, Interactive, Invocation, MemoryJournal, Orchestrator, Page, StartTurn, Started, Tool,
+    Error, Exponential, Fault, Invocation, MemoryJournal, Orchestrator, Page, StartTurn, Started, Tool,
     kernel::{Provider, Request, StreamEvent, ToolAnswer, ToolSpec},
 };
 use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig, Scripted};
@@ -193,7 +193,7 @@ async fn parameters_are_passed_on_or_refused_by_name() {
     let orchestrator = Orchestrator::builder()
         .model("a", "able", Arc::new(able.clone()))
         .model("u", "unable", Arc::new(Silent(unable.clone())))
-        .route("both", ["a/able", "u/unable"], Interactive::default())
+        .route("both", ["a/able", "u/unable"], Exponential::interactive())
         .build();
     let start = |model: &str| StartTurn::new("hi").parameters(warm()).model(model);
     run(&orchestrator, start("a/able")).await;

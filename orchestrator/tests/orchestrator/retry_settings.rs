@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_orchestrator::{
-    Error, Exponential, Journal, MemoryJournal, MemoryState, StartTurn, StateStore, kernel::Interactive,
-};
+use everturn_orchestrator::{Error, Exponential, Journal, MemoryJournal, MemoryState, StartTurn, StateStore};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{RetryPatch, RetrySettings, RetrySettingsState, Value};
 use serde_json::json;
@@ -82,7 +80,7 @@ async fn a_conversation_goes_before_all_and_a_message_before_its_conversation() 
 #[tokio::test(start_paused = true)]
 async fn a_route_with_its_own_schedule_goes_before_the_global_settings() {
     let script = Scripted::new((0..3).flat_map(|_| fails(1)));
-    let own = Interactive { base: std::time::Duration::from_millis(50), ..Interactive::default() };
+    let own = Exponential { base: std::time::Duration::from_millis(50), ..Exponential::interactive() };
     let route = builder(script).route("own", ["key/model"], own).plain_route("plain", ["key/model"]);
     let world = World::of(route);
     set(&world, false, json!({ "preset": "exponential", "baseDelayMs": 900, "jitter": 0 })).await.unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn_orchestrator::{
     Builder, Clock as _, MemoryState, Orchestrator, Patient, StartTurn, StateStore, SystemClock,
-    kernel::{Cycling, Interactive, StreamEvent},
+    kernel::{Cycling, Exponential, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{Category, ConversationId, Failure, TargetState};
@@ -45,7 +45,7 @@ async fn a_route_is_offered_like_a_model_and_asks_the_next_target_at_once() {
         &Scripted::new([unauthorized()]),
         &Scripted::new([answer("hello")]),
     ];
-    let world = World::of(models(&scripts).route("r", ["a/m", "b/m", "c/m"], Interactive::default()));
+    let world = World::of(models(&scripts).route("r", ["a/m", "b/m", "c/m"], Exponential::interactive()));
     assert_eq!(world.orchestrator.models(), ["a/m", "b/m", "c/m", "route/r"]);
     let (begun, told) = (Instant::now(), say(&world, "c", "route/r").await);
     let expected = [
@@ -79,10 +79,10 @@ async fn what_one_turn_learns_of_a_target_another_turn_knows() {
         &Scripted::new([answer("b"), refused_with_hint(60_000), answer("b")]),
         &Scripted::new([answer("c")]),
     ];
-    let builder = models(&scripts).route("ab", ["a/m", "b/m"], Interactive::default()).route(
+    let builder = models(&scripts).route("ab", ["a/m", "b/m"], Exponential::interactive()).route(
         "bac",
         ["b/m", "a/m", "c/m"],
-        Interactive::default(),
+        Exponential::interactive(),
     );
     let world = World::of(builder);
     say(&world, "one", "route/ab").await;
@@ -121,7 +121,7 @@ async fn a_cycling_route_asks_as_often_as_it_may() {
 #[tokio::test(start_paused = true)]
 async fn a_target_that_is_not_there_counts_as_failed_for_good() {
     let scripts = [&Scripted::new([answer("hello")])];
-    let world = World::of(models(&scripts).route("r", ["gone/m", "a/m"], Interactive::default()));
+    let world = World::of(models(&scripts).route("r", ["gone/m", "a/m"], Exponential::interactive()));
     let told = say(&world, "c", "route/r").await;
     let gone = "provider-retry 0 0 the model gone/m of this route is not configured";
     assert!(told.contains(&gone.to_owned()), "{told:?}");
@@ -132,7 +132,7 @@ async fn a_target_that_is_not_there_counts_as_failed_for_good() {
 #[tokio::test(start_paused = true)]
 async fn where_retrying_is_off_no_other_target_is_asked() {
     let scripts = [&Scripted::new([refused_with_hint(2_000)]), &Scripted::new([answer("hello")])];
-    let world = World::of(models(&scripts).route("r", ["a/m", "b/m"], Interactive::default()));
+    let world = World::of(models(&scripts).route("r", ["a/m", "b/m"], Exponential::interactive()));
     world.orchestrator.set_auto_retry(None, false).await.unwrap();
     let told = say(&world, "c", "route/r").await;
     assert!(told.contains(&"error HTTP 429: busy".to_owned()), "{told:?}");
@@ -181,7 +181,7 @@ async fn a_route_asks_all_credentials_of_a_model_before_the_next_one() {
         .model("work", "m", Arc::new(scripts[0].clone()))
         .credential("work/m", "home", Arc::new(scripts[1].clone()))
         .model("b", "m", Arc::new(scripts[2].clone()))
-        .route("r", ["work/m", "b/m"], Interactive::default())
+        .route("r", ["work/m", "b/m"], Exponential::interactive())
         .default_model("route/r");
     let world = World::of(builder);
     assert_eq!(world.orchestrator.models(), ["route/r", "work/m", "b/m"]);
@@ -194,7 +194,7 @@ async fn a_route_asks_all_credentials_of_a_model_before_the_next_one() {
 async fn the_next_process_knows_which_targets_are_not_free() {
     let store = Arc::new(MemoryState::new());
     let process = |scripts: &[&Scripted]| {
-        let builder = models(scripts).route("ab", ["a/m", "b/m"], Interactive::default());
+        let builder = models(scripts).route("ab", ["a/m", "b/m"], Exponential::interactive());
         World::of(builder.state(store.clone()))
     };
     let scripts = [&Scripted::new([refused_with_hint(60_000)]), &Scripted::new([answer("b")])];
@@ -219,7 +219,7 @@ async fn the_next_process_knows_which_targets_are_not_free() {
 async fn a_rejected_key_is_asked_again_after_an_hour_or_when_something_changed() {
     let store = Arc::new(MemoryState::new());
     let process = |scripts: &[&Scripted]| {
-        let builder = models(scripts).route("ab", ["a/m", "b/m"], Interactive::default());
+        let builder = models(scripts).route("ab", ["a/m", "b/m"], Exponential::interactive());
         World::of(builder.state(store.clone()))
     };
     let scripts = [&Scripted::new([unauthorized()]), &Scripted::new([answer("b")])];
@@ -254,7 +254,7 @@ async fn targets_are_told_with_what_is_known_against_them() {
         .model("work", "m", Arc::new(scripts[0].clone()))
         .model("b", "m", Arc::new(scripts[2].clone()))
         .credential("work/m", "home", Arc::new(scripts[1].clone()))
-        .route("r", ["work/m", "b/m"], Interactive::default());
+        .route("r", ["work/m", "b/m"], Exponential::interactive());
     let world = World::of(builder);
     let free = |name: &str| TargetState { target: name.to_owned(), until: None, category: None };
     assert_eq!(world.orchestrator.targets(), ["work/m", "b/m", "home/m"].map(free));

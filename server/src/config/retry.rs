@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, bail};
-use everturn_kernel::{Cycling, Interactive};
-use everturn_orchestrator::{Exponential, Patient};
+use everturn_kernel::{Cycling, Exponential, Switches};
+use everturn_orchestrator::Patient;
 
 use super::file::RetryTable;
 use super::table::{AfterContentName, QuotaName, RevertName, ScheduleName};
@@ -28,7 +28,6 @@ pub(crate) struct Retry {
 pub(crate) enum Schedule {
     Patient,
     Exponential(Exponential),
-    Interactive(Interactive),
     Cycling(Cycling),
 }
 
@@ -38,7 +37,6 @@ impl Schedule {
         match *self {
             Self::Patient => Arc::new(Patient),
             Self::Exponential(schedule) => Arc::new(schedule),
-            Self::Interactive(schedule) => Arc::new(schedule),
             Self::Cycling(schedule) => Arc::new(schedule),
         }
     }
@@ -47,7 +45,6 @@ impl Schedule {
     pub(crate) fn exact(&self) -> Self {
         match *self {
             Self::Exponential(schedule) => Self::Exponential(Exponential { jitter: 0.0, ..schedule }),
-            Self::Interactive(schedule) => Self::Interactive(Interactive { jitter: 0.0, ..schedule }),
             other => other,
         }
     }
@@ -56,8 +53,7 @@ impl Schedule {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Patient => "patient",
-            Self::Exponential(_) => "exponential",
-            Self::Interactive(_) => "interactive",
+            Self::Exponential(schedule) => schedule.name(),
             Self::Cycling(_) => "cycling",
         }
     }
@@ -66,7 +62,6 @@ impl Schedule {
     pub(crate) fn jitter(&self) -> f64 {
         match self {
             Self::Exponential(schedule) => schedule.jitter,
-            Self::Interactive(schedule) => schedule.jitter,
             Self::Patient | Self::Cycling(_) => 0.0,
         }
     }
@@ -76,8 +71,11 @@ impl Schedule {
         figures.check(table, name)?;
         Ok(match name {
             ScheduleName::Patient => Self::Patient,
-            ScheduleName::Exponential => Self::Exponential(exponential(table, figures)?),
-            ScheduleName::Interactive => Self::Interactive(interactive(table, figures)?),
+            ScheduleName::Exponential => Self::Exponential(exponential(table, figures, None, JITTER)?),
+            ScheduleName::Interactive => {
+                let reverts = figures.revert != Some(RevertName::Never);
+                Self::Exponential(exponential(table, figures, Some(Switches { reverts }), 0.0)?)
+            }
             ScheduleName::Cycling => Self::Cycling(cycling(table, figures)?),
         })
     }
@@ -161,9 +159,15 @@ impl Retry {
 /// Default jitter of `exponential`, so that turns that failed together do not retry together.
 const JITTER: f64 = 0.1;
 
-fn exponential(table: &str, figures: &Figures) -> Result<Exponential> {
+/// `usual_jitter`: without a configured one.
+fn exponential(
+    table: &str,
+    figures: &Figures,
+    switches: Option<Switches>,
+    usual_jitter: f64,
+) -> Result<Exponential> {
     let usual = Exponential::default();
-    let jitter = jitter(table, figures, JITTER)?;
+    let jitter = jitter(table, figures, usual_jitter)?;
     let (base, max_delay) = waits(table, figures, usual.base, usual.max_delay)?;
     Ok(Exponential {
         base,
@@ -171,19 +175,8 @@ fn exponential(table: &str, figures: &Figures) -> Result<Exponential> {
         max_retries: figures.max_retries.unwrap_or(usual.max_retries),
         jitter,
         // Many servers that lost the same provider must not retry at the same moment.
-        seed: if jitter > 0.0 { fastrand::u64(..) } else { usual.seed },
-    })
-}
-
-fn interactive(table: &str, figures: &Figures) -> Result<Interactive> {
-    let usual = Interactive::default();
-    let (base, max_delay) = waits(table, figures, usual.base, usual.max_delay)?;
-    Ok(Interactive {
-        base,
-        max_delay,
-        max_retries: figures.max_retries.unwrap_or(usual.max_retries),
-        jitter: jitter(table, figures, usual.jitter)?,
-        reverts: figures.revert.map_or(usual.reverts, |revert| revert == RevertName::CooldownExpiry),
+        seed: if jitter > 0.0 && switches.is_none() { fastrand::u64(..) } else { usual.seed },
+        switches,
     })
 }
 

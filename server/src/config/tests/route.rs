@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_kernel::{Cycling, Interactive};
+use everturn_kernel::{Cycling, Switches};
 
 use super::*;
 
@@ -50,15 +50,15 @@ fn a_route_has_its_own_targets_and_schedule() {
     let config = case(&format!("{file}\n[retry]\nschedule = \"exponential\"\njitter = 0.0"))
         .variable("B_KEY", "sk-s3cret")
         .config();
-    let quick = Interactive {
+    let quick = Exponential {
         base: Duration::from_millis(100),
         max_delay: None,
-        reverts: false,
         jitter: 0.25,
+        switches: Some(Switches { reverts: false }),
         ..Default::default()
     };
     let schedules = [
-        Schedule::Interactive(quick),
+        Schedule::Exponential(quick),
         Schedule::Cycling(Cycling { max_attempts: 7, clamp_hints: false, sticky: true }),
         Schedule::Exponential(Exponential::default()),
     ];

@@ -1,4 +1,4 @@
-//! For interactive use: few, short retries, and a switch to another credential or model before any wait.
+//! Exponential backoff: the presets `exponential` and `interactive`.
 
 use core::time::Duration;
 
@@ -7,43 +7,65 @@ use everturn_wire::{Category, RetryOutcome, Value};
 use super::{earliest, known, others, reason};
 use crate::{
     Ask, Directive, GiveUp, Health, Jitter, NextCall, Question, Retry, Schedule, health::is_of_request,
-    millis::wait_ms,
+    millis::wait_ms, retry::decide_alone,
 };
 
-/// Waits `base`, 2 x `base`, 4 x `base`, exact unless `jitter` is set. If another target may succeed, tries in this
-/// order: a free credential of the same model (at a usage limit), the next free target of the route, a wait. A wait
-/// longer than `max_delay` fails at once.
+/// Exponential backoff: `base`, 2 x `base`, 4 x `base` ..., for `max_retries` retries.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interactive {
+pub struct Exponential {
     /// The first wait.
     pub base: Duration,
     /// The longest wait; `None` = no limit.
     pub max_delay: Option<Duration>,
     /// Maximum number of retries of a step, including switches.
     pub max_retries: u32,
-    /// Whether a step goes back to the first target once that target is free again.
-    pub reverts: bool,
-    /// Maximum deviation as a fraction of the wait, 0 to 1; 0 = exact. A wait from a hint is only lengthened, by at
-    /// most 2 % and 1 s. Jitter never makes a wait exceed `max_delay`.
+    /// Maximum deviation as a fraction of the wait, 0 to 1, so that many turns do not return at the same moment; 0 =
+    /// exact. A wait from a hint is only lengthened, by at most 2 % and 1 s.
     pub jitter: f64,
+    /// Seed of the jitter. Together with the turn and the attempt it determines each wait.
+    pub seed: u64,
+    /// How it moves between several targets, which makes it the preset `interactive`; `None` = it only waits.
+    pub switches: Option<Switches>,
 }
 
-impl Default for Interactive {
-    /// Waits of exactly 2 s, 4 s, 8 s, at most 300 s; goes back when a cooldown expires.
+/// How a schedule moves to another target before any wait, for interactive use. It tries in this order: a free
+/// credential of the same model (at a usage limit), the next free target of the route, a wait. A wait longer than
+/// `max_delay` is not shortened, but fails at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switches {
+    /// Whether a step goes back to the first target once that target is free again.
+    pub reverts: bool,
+}
+
+impl Default for Exponential {
+    /// 2 s, 4 s, 8 s, exact: three retries.
     fn default() -> Self {
         Self {
             base: Duration::from_secs(2),
             max_delay: Some(Duration::from_secs(300)),
             max_retries: 3,
-            reverts: true,
             jitter: 0.0,
+            seed: 0,
+            switches: None,
         }
     }
 }
 
-impl Interactive {
-    /// The name under which it is saved.
-    pub const NAME: &str = "interactive";
+impl Exponential {
+    /// The name under which it is saved if it only waits.
+    pub const NAME: &str = "exponential";
+    /// The name under which it is saved if it moves between targets.
+    pub const INTERACTIVE: &str = "interactive";
+
+    /// The same for interactive use: moves to another target before any wait, and goes back when a cooldown expires.
+    pub fn interactive() -> Self {
+        Self { switches: Some(Switches { reverts: true }), ..Self::default() }
+    }
+
+    /// Returns its name in settings.
+    pub fn name(&self) -> &'static str {
+        if self.switches.is_some() { Self::INTERACTIVE } else { Self::NAME }
+    }
 
     /// Restores the schedule from its saved form.
     pub fn restore(saved: &Value) -> Option<Self> {
@@ -51,12 +73,17 @@ impl Interactive {
             Value::Null => None,
             ms => Some(Duration::from_millis(ms.as_u64()?)),
         };
+        let switches = match saved["name"] == Self::INTERACTIVE {
+            true => Some(Switches { reverts: saved["reverts"].as_bool()? }),
+            false => None,
+        };
         Some(Self {
             base: Duration::from_millis(saved["baseMs"].as_u64()?),
             max_delay,
             max_retries: saved["maxRetries"].as_u64()?.try_into().ok()?,
-            reverts: saved["reverts"].as_bool()?,
             jitter: saved["jitter"].as_f64().unwrap_or(0.0),
+            seed: saved["seed"].as_u64().unwrap_or(0),
+            switches,
         })
     }
 
@@ -87,7 +114,7 @@ impl Interactive {
     }
 
     fn jitter(&self, key: u64, attempt: u32) -> Jitter {
-        Jitter::new(self.jitter, key, attempt)
+        Jitter::new(self.jitter, self.seed ^ key, attempt)
     }
 
     /// Returns the wait with its jitter, without letting jitter push it beyond `max_delay`. A wait that is too long
@@ -101,20 +128,27 @@ impl Interactive {
     }
 }
 
-impl Schedule for Interactive {
+impl Schedule for Exponential {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
         if retry.attempt >= self.max_retries {
             return None;
         }
         let doubled = self.base.saturating_mul(2u32.saturating_pow(retry.attempt));
-        let spread = self.jitter(retry.key, retry.attempt).spread(doubled);
-        if spread == doubled {
-            return Some(doubled);
-        }
-        Some(Duration::from_millis(self.within(wait_ms(doubled), wait_ms(spread))))
+        let cap = self.max_delay.filter(|_| self.switches.is_none());
+        let exact = cap.map_or(doubled, |cap| doubled.min(cap));
+        let jitter = self.jitter(retry.key, retry.attempt);
+        let spread = jitter.spread(exact);
+        Some(match self.switches {
+            _ if spread == exact => exact,
+            Some(_) => Duration::from_millis(self.within(wait_ms(exact), wait_ms(spread))),
+            None => spread.max(jitter.lengthen(Duration::from_millis(retry.failure.hint_ms.unwrap_or(0)))),
+        })
     }
 
     fn decide(&self, question: &Question<'_>) -> Directive {
+        if self.switches.is_none() {
+            return decide_alone(self, question);
+        }
         let Question { failure, ledger, key, .. } = *question;
         let is_final = !failure.retryable && failure.category != Category::QuotaExhausted;
         let final_outcome = if is_final { RetryOutcome::NotRetryable } else { RetryOutcome::Exhausted };
@@ -145,24 +179,27 @@ impl Schedule for Interactive {
     }
 
     fn next_target(&self, call: &NextCall<'_>) -> usize {
-        let begin = || if self.reverts && call.is_free(0) { 0 } else { call.current_or_free() };
+        let Some(Switches { reverts }) = self.switches else { return call.current };
+        let begin = || if reverts && call.is_free(0) { 0 } else { call.current_or_free() };
         call.after_wait().unwrap_or_else(begin)
     }
 
     fn chooses_targets(&self) -> bool {
-        true
+        self.switches.is_some()
     }
 
     fn saved(&self) -> Option<Value> {
         let figures = [
-            ("name", Value::from(Self::NAME)),
+            ("name", Value::from(self.name())),
             ("baseMs", wait_ms(self.base).into()),
             ("maxDelayMs", self.max_delay.map(wait_ms).into()),
             ("maxRetries", self.max_retries.into()),
-            ("reverts", self.reverts.into()),
         ];
-        let jitter = (self.jitter != 0.0).then(|| ("jitter", self.jitter.into()));
-        Some(figures.into_iter().chain(jitter).collect())
+        let only_waits = self.switches.is_none();
+        let jitter = (only_waits || self.jitter != 0.0).then(|| ("jitter", self.jitter.into()));
+        let seed = (only_waits || self.seed != 0).then(|| ("seed", self.seed.into()));
+        let reverts = self.switches.map(|switches| ("reverts", switches.reverts.into()));
+        Some(figures.into_iter().chain(reverts).chain(jitter).chain(seed).collect())
     }
 
     fn max_retries(&self) -> Option<u32> {
