@@ -1,5 +1,6 @@
 //! The command line.
 
+mod audit;
 mod conversations;
 mod health;
 mod mcp_login;
@@ -14,6 +15,7 @@ use everturn_terminal::Running;
 
 use crate::{config::Flags, mcp};
 
+pub(crate) use audit::Audit;
 pub(crate) use conversations::Conversations;
 pub(crate) use health::Health;
 pub(crate) use mcp_login::{Mcp, McpAction};
@@ -95,6 +97,8 @@ pub(crate) enum Command {
     /// conversations. Running servers that use it notice every change at once. As soon as there is a caller, a server asks
     /// everybody for a token; the administrator's is EVERTURN_TOKEN, or one with the scope admin.
     Token(Token),
+    /// List what administrators and tokens did, newest first, from the audit log beside the data
+    Audit(Audit),
     /// Say which models of a running server are free, and why others are not
     ///
     /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is

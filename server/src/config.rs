@@ -2,6 +2,7 @@
 
 mod added;
 mod amount;
+mod audit;
 mod caller;
 mod caller_table;
 mod cluster;
@@ -51,6 +52,7 @@ use everturn_transport_http::KnownCaller;
 use everturn_wire::{FallbackChains, RequiredReport};
 
 pub(crate) use added::{Added, AddedFile};
+pub(crate) use audit::{AuditFile, Entry};
 pub(crate) use caller::{CallersFile, KeptCaller, USUAL_SCOPES, until};
 pub(crate) use caller_table::ScopeName;
 pub(crate) use cluster::Cluster;
@@ -116,6 +118,8 @@ pub(crate) struct Config {
     pub(crate) callers: Vec<KnownCaller>,
     /// The file of callers that were made with `everturn token`.
     pub(crate) callers_file: Option<CallersFile>,
+    /// The audit log; `None` = there is none, as nothing is kept.
+    pub(crate) audit_file: Option<AuditFile>,
     /// The header in which a proxy names callers.
     pub(crate) caller_header: Option<String>,
     /// What tokens cost, by pattern of models.
@@ -219,6 +223,7 @@ impl Config {
         let callers = caller::resolve(&file.caller, environment, &file.source)?;
         let place = private_place(flags, environment, file.server.data);
         let callers_file = place.as_deref().map(CallersFile::beside);
+        let audit_file = place.as_deref().map(AuditFile::beside);
         let added_file = place.as_deref().map(AddedFile::beside);
         let login_file = place.as_deref().map(LoginFile::beside);
         let entries = added_file.as_ref().map(AddedFile::read).transpose()?.unwrap_or_default();
@@ -274,6 +279,7 @@ impl Config {
             token,
             callers,
             callers_file,
+            audit_file,
             caller_header: file.server.caller_header,
             prices: price::resolve(&file.price, &file.source)?,
             allowed_hosts: file.server.allowed_hosts,

@@ -3,6 +3,7 @@
 #[cfg(not(all(feature = "nats", feature = "otlp", feature = "postgres")))]
 mod absent;
 mod assembly;
+mod audit;
 mod callers;
 mod capacity;
 mod cli;
@@ -111,6 +112,7 @@ async fn run(command: Command) -> Result<ExitCode> {
             mcp_login::run(args, &environment).await
         }
         Command::Token(args) => token::run(args, &environment),
+        Command::Audit(args) => audit::list(&args, &environment),
         Command::Usage(args) => {
             let token = host::token(args.running.token.as_ref(), &environment);
             everturn_terminal::usage(&args, token.as_ref()).await

@@ -9,6 +9,7 @@ use everturn_transport_http::{Access, Callers, Guard, Metrics, router_with_socke
 use everturn_transport_ws::Sockets;
 
 use crate::{
+    audit::Audit,
     capacity::Capacity,
     config::{Config, Hidden},
     logins::{CALLBACK, Logins},
@@ -46,7 +47,9 @@ pub(crate) fn open(
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
     let logins = Logins::new(servers, if config.tls.is_some() { "https" } else { "http" }, bound);
-    let administration = guard.owners(providers::router(providers.clone()).merge(logins.router()));
+    let audit = Audit::new(config.audit_file.clone());
+    let administration = providers::router(providers.clone()).merge(logins.router()).merge(audit.router());
+    let administration = guard.owners(administration);
     let routes = calls
         .merge(sockets.router())
         .merge(crate::page::router())
@@ -58,5 +61,5 @@ pub(crate) fn open(
         true => upgrades.upgrade(request).await,
         false => crate::page::index(request.headers()),
     };
-    Ok((guard.protect(routes.route("/", any(root))), sockets))
+    Ok((audit.follow(guard.protect(routes.route("/", any(root)))), sockets))
 }

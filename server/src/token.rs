@@ -16,7 +16,8 @@ use uuid::Uuid;
 use crate::{
     cli::{New, Terms, Token, TokenAction},
     config::{
-        Callers, CallersFile, Config, Environment, KeptCaller, ScopeName, TermsTable, USUAL_SCOPES, until,
+        Callers, CallersFile, Config, Entry, Environment, KeptCaller, ScopeName, TermsTable, USUAL_SCOPES,
+        until,
     },
 };
 
@@ -31,6 +32,15 @@ pub(crate) fn run(args: Token, environment: &Environment<'_>) -> Result<ExitCode
         TokenAction::Revoke { name } => revoke(&name, &callers),
         TokenAction::Limit { name, terms } => limit(&name, &terms, &callers),
         TokenAction::Rotate { name, until } => rotate(&name, until, &callers),
+    }
+}
+
+/// Notes in the audit log what was done. It is done, also if that fails.
+fn note(action: &str, name: &str, callers: &Callers) {
+    let (action, object) = (format!("token {action}"), Some(name.to_owned()));
+    let entry = Entry { action, object, outcome: "done".to_owned(), ..Entry::default() };
+    if let Err(error) = callers.audit.add(entry) {
+        let _ = writeln!(stderr(), "note: {error:#}");
     }
 }
 
@@ -61,13 +71,14 @@ fn new(new: New, callers: &Callers) -> Result<ExitCode> {
         kept.push(caller);
         Ok(kept.len() == 1 && callers.configured.is_empty())
     })?;
+    note("new", name.as_str(), callers);
     let kept = format!(
         "{name} ({shown}) is kept in {}, with a hash of this token, which is shown only now.",
         callers.file.path().display()
     );
-    let note = "From now on, servers that use it ask everybody for a token. The administrator's is EVERTURN_TOKEN, which is not set \
+    let first = "From now on, servers that use it ask everybody for a token. The administrator's is EVERTURN_TOKEN, which is not set \
                 here, or that of a caller with --scope admin.";
-    let notes: &[&str] = if is_first && !callers.has_token { &[&kept, note] } else { &[&kept] };
+    let notes: &[&str] = if is_first && !callers.has_token { &[&kept, first] } else { &[&kept] };
     told(&token, notes)
 }
 
@@ -78,11 +89,13 @@ fn rotate(name: &str, until: Option<String>, callers: &Callers) -> Result<ExitCo
         caller.token_hash = Some(hash);
         caller.until = until;
     })?;
+    note("rotate", name, callers);
     told(&token, &[&format!("The former token of {name} is no longer valid. This one is shown only now.")])
 }
 
 fn revoke(name: &str, callers: &Callers) -> Result<ExitCode> {
     change(name, callers, |caller| caller.token_hash = None)?;
+    note("revoke", name, callers);
     let mut out = Printer::of_stdout();
     out.line(Ink::Plain, &format!("The token of {name} is no longer valid. Its conversations are kept."))?;
     out.flush()?;
@@ -95,6 +108,7 @@ fn limit(name: &str, terms: &Terms, callers: &Callers) -> Result<ExitCode> {
         terms.clone().change(&mut caller.terms);
         words = caller.terms.words();
     })?;
+    note("limit", name, callers);
     let words = if words.is_empty() { "no limits" } else { &words };
     let mut out = Printer::of_stdout();
     out.line(Ink::Plain, &format!("{name}: {words}"))?;

@@ -21,7 +21,7 @@ pub use tls::{Certificate, CertificateError};
 
 /// The address that a request comes from, in its extensions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
+pub struct Peer(pub SocketAddr);
 
 /// Limits on connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,8 @@ use axum::{
     response::Response,
 };
 
+use everturn_wire::CallerName;
+
 use crate::{refusal::Refusal, response_headers};
 pub use known::{Callers, KnownCaller, TokenHash};
 use rules::Rules;
@@ -42,6 +44,15 @@ pub struct Access {
     pub caller_header: Option<String>,
     /// Whether a path may be read without the token: the page's own files.
     pub is_open: fn(path: &str) -> bool,
+}
+
+/// Who asked, in the extensions of each response that [`Guard::protect`] did not refuse.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its name, also if it is an administrator; `None` = the administrator with the server's own token, or nobody.
+    pub name: Option<CallerName>,
+    /// Whether it is an administrator.
+    pub is_administrator: bool,
 }
 
 /// Why the access rules are invalid.
@@ -129,6 +140,9 @@ async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next
                    subprotocols `everturn, bearer.<base64url of the token>`";
         return Refusal::new(StatusCode::UNAUTHORIZED, why).at(request.uri().path());
     };
+    let asked = Asked { name: rules.name(&request, &caller), is_administrator: caller.is_administrator() };
     rules.note(&mut request, caller);
-    next.run(request).await
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(asked);
+    response
 }

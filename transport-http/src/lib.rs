@@ -35,8 +35,8 @@ mod relay;
 mod response_headers;
 
 pub use api::{router, router_with_sockets};
-pub use connection::{Certificate, CertificateError, ConnectionLimits, serve, serve_tls};
+pub use connection::{Certificate, CertificateError, ConnectionLimits, Peer, serve, serve_tls};
 pub use control::read_span;
-pub use guard::{Access, AccessError, Callers, Guard, KnownCaller, TokenHash};
+pub use guard::{Access, AccessError, Asked, Callers, Guard, KnownCaller, TokenHash};
 pub use limits::CallLimits;
 pub use metrics::{Metrics, MetricsError};

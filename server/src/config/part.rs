@@ -12,14 +12,15 @@ use everturn_mcp::{LoginStore, ServerConfig};
 use everturn_transport_http::KnownCaller;
 
 use super::{
-    AddedFile, CallersFile, Cluster, Config, DEFAULT_LISTEN, Environment, Flags, LoginFile, Postgres,
-    Provider, Retry, caller, data, given_listen, known, mcp, parse_listen, private_place,
+    AddedFile, AuditFile, CallersFile, Cluster, Config, DEFAULT_LISTEN, Environment, Flags, LoginFile,
+    Postgres, Provider, Retry, caller, data, given_listen, known, mcp, parse_listen, private_place,
     route::{self, Known},
     targets,
 };
 
 /// What is said about callers.
 pub(crate) struct Callers {
+    pub(crate) audit: AuditFile,
     pub(crate) file: CallersFile,
     pub(crate) configured: Vec<KnownCaller>,
     pub(crate) has_token: bool,
@@ -61,7 +62,8 @@ impl Config {
         let has_token = environment.get("EVERTURN_TOKEN").is_some() || file.server.token.is_some();
         let place = private_place(flags, environment, file.server.data);
         let place = place.context("no home directory to keep callers in: name the data file with --data")?;
-        Ok(Callers { file: CallersFile::beside(&place), configured, has_token })
+        let audit = AuditFile::beside(&place);
+        Ok(Callers { audit, file: CallersFile::beside(&place), configured, has_token })
     }
 
     /// Returns only the path of the data file. Reading conversations needs no provider key.

@@ -23,6 +23,10 @@ impl PrivateFile {
         Self { path: data.with_file_name(name) }
     }
 
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -55,6 +59,11 @@ impl PrivateFile {
             .with_context(|| format!("cannot open {}", path.display()))?;
         lock.lock().with_context(|| format!("cannot lock {}", path.display()))?;
         Ok(lock)
+    }
+
+    /// Opens the file to append to it. The caller holds the lock.
+    pub(crate) fn append(&self) -> Result<File> {
+        Ok(private().append(true).open(&self.path)?)
     }
 
     /// Replaces the file as a whole. The caller holds the lock.

@@ -15,6 +15,7 @@ use crate::{
     home::{DEADLINE, Home, LONG, Server, stderr, stdout},
 };
 
+mod audit;
 mod door;
 mod isolation;
 mod key;

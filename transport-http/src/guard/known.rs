@@ -143,6 +143,11 @@ impl Callers {
         (is_it && !entry.has_expired(self.clock.now().0)).then(|| entry.caller.clone())
     }
 
+    /// Returns what is known of the caller with this token.
+    pub(super) fn known(&self, token: &[u8]) -> Option<KnownCaller> {
+        self.read().known.get(&TokenHash::of(token)).map(|entry| entry.known.clone())
+    }
+
     /// Returns the caller that a proxy names: one that is known, unless its token was revoked or has expired, or a new one
     /// that may use conversations and calls.
     pub(super) fn named(&self, name: &CallerName, proxy: &Caller) -> Option<Caller> {

@@ -10,6 +10,7 @@ use axum::{
     },
 };
 use everturn_orchestrator::{Caller, Scope};
+use everturn_wire::CallerName;
 use tower_http::cors::CorsLayer;
 
 use super::{
@@ -113,6 +114,23 @@ impl Rules {
         let is_page =
             reads && !request.headers().contains_key(UPGRADE) && (self.is_open)(request.uri().path());
         is_page.then(Caller::nobody)
+    }
+
+    /// Returns the name of whom the request is by, also of an administrator.
+    pub(super) fn name(&self, request: &Request, caller: &Caller) -> Option<CallerName> {
+        if let Some(name) = caller.name() {
+            return Some(name.clone());
+        }
+        let headers = request.headers();
+        let shown = token::shown(headers).find(|shown| self.whose(shown.bytes()).is_some())?;
+        let known = match &self.token {
+            Some(administrators) if administrators.is(shown.bytes()) => return None,
+            _ => self.callers.known(shown.bytes())?,
+        };
+        if !known.scopes.contains(&Scope::Proxy) {
+            return Some(known.name);
+        }
+        named::caller(headers.get(&self.caller_header)?.to_str().ok()?)
     }
 
     /// Whether nobody is served without a token.
