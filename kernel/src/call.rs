@@ -7,7 +7,9 @@ use alloc::{
     vec::Vec,
 };
 
-use everturn_wire::{CallerCall, Chunk, Decider, Decision, EventBody, StepId, Value, Verdict};
+use everturn_wire::{
+    CallerCall, Chunk, Decider, Decision, EventBody, SettledQuestion, StepId, Value, Verdict,
+};
 
 use crate::{Arguments, Assessment, Check, Millis, ToolAnswer, ToolCall, check::Asking, review::Review};
 
@@ -19,6 +21,9 @@ pub(crate) const INTERRUPTED: &str = "(tool failed: interrupted, the turn ended 
 /// Result for the model when its report fits the schema.
 const REPORTED: &str = "The report was accepted.";
 
+/// Maximum number of settled questions kept of a call: the latest.
+const MOST_QUESTIONS: usize = 20;
+
 /// A call of the current step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenCall {
@@ -27,6 +32,8 @@ pub(crate) struct OpenCall {
     pub(crate) check: Option<Box<Check>>,
     /// Decisions on whether the call may run, in order.
     pub(crate) decisions: Vec<Decision>,
+    /// The questions that it asked people, in order.
+    pub(crate) questions: Vec<SettledQuestion>,
     /// Number of pieces of the answer before the call; `None` = all.
     pub(crate) place: Option<usize>,
     pub(crate) state: CallState,
@@ -50,7 +57,22 @@ pub(crate) enum CallState {
 
 impl OpenCall {
     pub(crate) fn new(call: ToolCall) -> Self {
-        Self { call, check: None, decisions: Vec::new(), place: None, state: CallState::Pending }
+        Self {
+            call,
+            check: None,
+            decisions: Vec::new(),
+            questions: Vec::new(),
+            place: None,
+            state: CallState::Pending,
+        }
+    }
+
+    /// Keeps how a question of the call ended.
+    pub(crate) fn settle(&mut self, question: SettledQuestion) {
+        self.questions.push(question);
+        if self.questions.len() > MOST_QUESTIONS {
+            self.questions.remove(0);
+        }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -100,6 +122,7 @@ impl OpenCall {
             is_error: answer.is_error,
             duration_ms: ran_ms,
             decisions: self.decisions.clone(),
+            questions: self.questions.clone(),
         }
     }
 
@@ -112,6 +135,7 @@ impl OpenCall {
             step_id: Some(step_id.clone()),
             images: answer.images.clone(),
             decisions: self.decisions.clone(),
+            questions: self.questions.clone(),
         }
     }
 

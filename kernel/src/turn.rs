@@ -20,8 +20,8 @@ mod tools;
 use alloc::{boxed::Box, string::String, vec::Vec};
 
 use everturn_wire::{
-    Chunk, EventBody, Image, OutputStream, QueuedMessage, RetryOutcome, RetryState, Role, StepId, TurnId,
-    Usage,
+    Chunk, EventBody, Image, OutputStream, QueuedMessage, RetryOutcome, RetryState, Role, SettledQuestion,
+    StepId, TurnId, Usage,
 };
 
 use crate::{
@@ -363,10 +363,14 @@ impl Turn {
         }
     }
 
-    fn on_tool_asks(&self, tool_call_id: &str, event: EventBody, fx: &mut Effects) {
-        if self.running_calls().any(|call| call.id == tool_call_id) {
-            fx.tell(event);
+    fn on_tool_asks(&mut self, tool_call_id: &str, event: EventBody, fx: &mut Effects) {
+        let is_it = |open: &&mut OpenCall| open.is_running() && open.call.id == tool_call_id;
+        let Some(call) = self.calls_mut().iter_mut().find(is_it) else { return };
+        if let Some(settled) = SettledQuestion::of(&event) {
+            call.settle(settled);
+            self.revision += 1;
         }
+        fx.tell(event);
     }
 
     fn on_steer(&mut self, message: QueuedMessage, fx: &mut Effects) {
@@ -416,6 +420,14 @@ impl Turn {
             Phase::Streaming(streaming) => &streaming.calls,
             Phase::Tools(tools) => &tools.calls,
             Phase::Backoff(_) | Phase::Sealed(_) => &[],
+        }
+    }
+
+    fn calls_mut(&mut self) -> &mut [OpenCall] {
+        match &mut self.phase {
+            Phase::Streaming(streaming) => &mut streaming.calls,
+            Phase::Tools(tools) => &mut tools.calls,
+            Phase::Backoff(_) | Phase::Sealed(_) => &mut [],
         }
     }
 }

@@ -17,8 +17,15 @@ struct Open {
     answer: oneshot::Sender<Given>,
 }
 
-/// What a person gave: a content only if the question is accepted, and one that fits.
-pub(crate) type Given = (QuestionAction, Option<Value>);
+/// What a person gave.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) action: QuestionAction,
+    /// Only if the question is accepted, and one that fits.
+    pub(crate) content: Option<Value>,
+    pub(crate) name: Option<String>,
+    pub(crate) via: Option<String>,
+}
 
 impl Questions {
     /// Opens a question. Its answer is received once; it ends with [`close`](Self::close).
@@ -61,7 +68,8 @@ impl Questions {
         let open = all.remove(at);
         drop(all);
         // Fails if the tool has just ended.
-        Ok(open.answer.send((answer.action, content)).is_ok())
+        let QuestionAnswer { action, name, via, .. } = answer;
+        Ok(open.answer.send(Given { action, content, name, via }).is_ok())
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Open>> {

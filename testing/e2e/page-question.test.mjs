@@ -47,6 +47,7 @@ beforeEach(async () => {
 });
 
 const card = (on = page) => on.locator('.question');
+const answered = (on = page) => on.locator('.permission > p').allTextContents();
 const button = (name, on = page) => card(on).getByRole('button', { name });
 /** The result of the last call, as the model got it. */
 const told = () => provider.requests.at(-1).said.at(-1);
@@ -69,6 +70,8 @@ test('a form is filled, checked and sent, and survives a reload', async () => {
   assert.equal(await card().getAttribute('aria-label'), 'every asks you');
   await page.waitForFunction(() => document.querySelector('#list time')?.textContent === 'Needs you');
   assert.equal(await card().locator('.field-row').count(), 13);
+  const { top, bottom } = await card().evaluate((node) => node.getBoundingClientRect().toJSON());
+  assert.ok(top >= 0 && bottom > 720, `a form that is longer than the page shows its start: ${top} to ${bottom}`);
   assert.equal(await page.getByLabel('Integer').inputValue(), '42', 'the default');
   await button('Send').click();
   await card().getByText('Required.').waitFor();
@@ -93,7 +96,11 @@ test('a form is filled, checked and sent, and survives a reload', async () => {
   }
   assert.ok(!told().includes('homepage'), 'what is empty is left out');
   await card().waitFor({ state: 'detached' });
-  assert.deepEqual(await page.locator('.permission > p').allTextContents(), ['Answered (every)']);
+  assert.deepEqual(await answered(), ['Answered (every) (page)']);
+  // From history, without the events.
+  await page.reload();
+  await page.locator('.permission > p').waitFor();
+  assert.deepEqual(await answered(), ['Answered (every) (page)']);
   const exported = await (await fetch(`${server.url}/conversations/${/#\/c\/(.+)$/.exec(page.url())[1]}/export?format=markdown`)).text();
   assert.ok(exported.includes('Ada'), 'only because the tool repeats it in its result');
   assert.deepEqual(page.wrongs, []);
@@ -107,7 +114,7 @@ test('a question is declined on one page and disappears on the other', async () 
   await button('Decline').click();
   provider.says('Done then.');
   await card(other).waitFor({ state: 'detached' });
-  assert.deepEqual(await other.locator('.permission > p').allTextContents(), ['Declined to answer (hotel)']);
+  assert.deepEqual(await answered(other), ['Declined to answer (hotel) (page)']);
   await ends();
   await other.context().close();
   assert.deepEqual(page.wrongs, []);

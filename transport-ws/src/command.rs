@@ -1,7 +1,7 @@
 //! Executes a command.
 
 use everturn_orchestrator::{Cursor, Error, RetryTurn, StartTurn, Started, Subscription, View};
-use everturn_wire::{ApprovalAnswer, Command, ConversationId};
+use everturn_wire::{ApprovalAnswer, Command, ConversationId, QuestionAnswer};
 
 use crate::protocol::Urgency;
 
@@ -100,6 +100,11 @@ pub(crate) async fn carry_out(orchestrator: &View, command: Command) -> Result<O
             let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via };
             orchestrator.answer_approval(&id, answer).await?;
         }
+        Command::QuestionAnswer { conversation_id: id, question_id, action, content, name, via } => {
+            let via = Some(via.unwrap_or_else(|| "websocket".to_owned()));
+            let answer = QuestionAnswer { question_id, action, content, name, via };
+            orchestrator.answer_question(&id, answer).await?;
+        }
         Command::RetryAbort { conversation_id: id } => {
             return told(orchestrator.abort_retry(&id).await?);
         }
@@ -139,6 +144,7 @@ pub(crate) fn conversation(command: &Command) -> Option<&ConversationId> {
         | Command::ChatStop { conversation_id }
         | Command::ChatRetry { conversation_id, .. }
         | Command::ApprovalAnswer { conversation_id, .. }
+        | Command::QuestionAnswer { conversation_id, .. }
         | Command::RetryAbort { conversation_id }
         | Command::RetryNow { conversation_id, .. } => Some(conversation_id),
     }
@@ -164,6 +170,7 @@ pub(crate) fn urgency(command: &Command) -> Urgency {
         // Urgent commands must be short, but a model name may have any length.
         | Command::RetryNow { model: Some(_), .. }
         | Command::ApprovalAnswer { .. }
+        | Command::QuestionAnswer { .. }
         | Command::RetrySet { .. } => Urgency::Ordered,
     }
 }

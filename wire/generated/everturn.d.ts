@@ -541,6 +541,7 @@ export type Command =
   | ChatStopCommand
   | ChatRetryCommand
   | ApprovalAnswerCommand
+  | QuestionAnswerCommand
   | RetryAbortCommand
   | RetryNowCommand
   | RetrySetCommand;
@@ -1195,6 +1196,36 @@ export interface QuestionAnswer {
   action: QuestionAction;
   /** The values of the form's fields by name, as an object of at most 64 KiB. Only with `accept`. */
   content?: unknown;
+  /** The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified. */
+  name?: string;
+  /**
+   * The client that the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if
+   * absent.
+   */
+  via?: string;
+}
+
+/**
+ * Answers a question of a running tool. An answer that does not fit is refused, and the question stays open; a late or second
+ * answer changes nothing.
+ */
+export interface QuestionAnswerCommand {
+  type: "question.answer";
+  /** The conversation. */
+  conversationId: ConversationId;
+  /** The question. */
+  questionId: string;
+  /** `accept`, `decline` or `cancel`; any other word is refused. */
+  action: QuestionAction;
+  /** The values of the form's fields by name, as an object of at most 64 KiB. Only with `accept`. */
+  content?: unknown;
+  /** The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified. */
+  name?: string;
+  /**
+   * The client that the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if
+   * absent.
+   */
+  via?: string;
 }
 
 /**
@@ -1290,6 +1321,14 @@ export interface QuestionSettledEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** Who asked; absent from events of older versions. */
+  asker?: string;
+  /** What was asked for; absent from events of older versions. */
+  kind?: QuestionKind;
+  /** The person's name, as their client gave it. */
+  name?: string;
+  /** The client that the person answered with, such as `page` or `terminal`. */
+  via?: string;
 }
 
 /** Response of `DELETE /conversations/:id/queue/:messageId`. */
@@ -1833,6 +1872,22 @@ export type ServerMessage =
   | ErrorMessage
   | UnknownMessage;
 
+/** How a question ended, without what was asked and what was answered. Kept with the result of its call. */
+export interface SettledQuestion {
+  /** The question. */
+  questionId: string;
+  /** Who asked. */
+  asker: string;
+  /** What was asked for. */
+  kind: QuestionKind;
+  /** The outcome. */
+  outcome: QuestionOutcome;
+  /** The person's name, as given by their client. Not verified. */
+  name?: string;
+  /** The client that the person answered with, such as `page` or `terminal`; `http` or `websocket` if it did not say. */
+  via?: string;
+}
+
 /** The conversation's status changed, or its retry went from `waiting` to `asking`. */
 export interface StatusEvent {
   type: "status";
@@ -2141,6 +2196,8 @@ export interface ToolResultChunk {
   decisions?: Array<Decision>;
   /** Images sent to the model with the text, if its API accepts images. The text describes them. */
   images?: Array<Image>;
+  /** The questions that the call asked people, in order, without the answers. Shown to users, never sent to a model. */
+  questions?: Array<SettledQuestion>;
   /** The step that made the call. */
   stepId?: StepId;
 }
@@ -2166,6 +2223,8 @@ export interface ToolResultEvent {
   decisions?: Array<Decision>;
   /** How long the tool ran, in milliseconds. */
   durationMs?: number;
+  /** The questions that the call asked people, as kept with the result. */
+  questions?: Array<SettledQuestion>;
 }
 
 /** A source of tools. */

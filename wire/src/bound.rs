@@ -3,6 +3,7 @@
 //! If a string appears in place of another type, serde's error quotes all of it with escapes, which takes many times
 //! its size. The readers here report only the type they found.
 
+mod json;
 mod report;
 
 use alloc::{format, vec::Vec};
@@ -18,6 +19,7 @@ use serde::{
 
 use crate::Image;
 
+pub(crate) use json::answer;
 pub(crate) use report::report;
 
 /// Maximum number of images in a message. An array of empty images would take many times its size in memory.

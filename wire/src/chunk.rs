@@ -5,7 +5,7 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Decision, ErrorReport, Image, StepId};
+use crate::{Decision, ErrorReport, Image, SettledQuestion, StepId};
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +81,9 @@ pub enum Chunk {
         /// Empty if the call needed no permission. Shown to users, never sent to a model.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         decisions: Vec<Decision>,
+        /// The questions that the call asked people, in order, without the answers. Shown to users, never sent to a model.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        questions: Vec<SettledQuestion>,
     },
     /// The failure that ended a turn. Shown to users, never sent to a model.
     Error(ErrorReport),

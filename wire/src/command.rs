@@ -9,8 +9,8 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, Priority, RequiredReport, RetryPatch,
-    RetrySettings, StepId, TurnId, Verdict,
+    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, Priority, QuestionAction, RequiredReport,
+    RetryPatch, RetrySettings, StepId, TurnId, Value, Verdict,
 };
 
 pub use parse::CommandError;
@@ -174,6 +174,27 @@ pub enum Command {
         /// The reason, at most 4,096 bytes. The model receives the reason for a denial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// The client that the person answers with, such as `page` or `terminal`, at most 200 bytes; `websocket` if
+        /// absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<String>,
+    },
+    /// Answers a question of a running tool. An answer that does not fit is refused, and the question stays open; a late or second
+    /// answer changes nothing.
+    #[serde(rename = "question.answer")]
+    QuestionAnswer {
+        /// The conversation.
+        conversation_id: ConversationId,
+        /// The question.
+        question_id: String,
+        /// `accept`, `decline` or `cancel`; any other word is refused.
+        action: QuestionAction,
+        /// The values of the form's fields by name, as an object of at most 64 KiB. Only with `accept`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        content: Option<Value>,
         /// The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,

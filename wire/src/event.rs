@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::{
     ApprovalScope, CallerCall, Category, ConversationId, Decision, FinalReport, ForcedBy, Question,
-    QuestionOutcome, StepId, TurnId,
+    QuestionKind, QuestionOutcome, SettledQuestion, StepId, TurnId,
 };
 
 mod because;
+mod body;
 mod compaction;
 mod outcome;
 mod output;
@@ -132,6 +133,9 @@ pub enum EventBody {
         /// Decisions on whether the call may run, as kept with the result. Empty if the call needed no permission.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         decisions: Vec<Decision>,
+        /// The questions that the call asked people, as kept with the result.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        questions: Vec<SettledQuestion>,
     },
     /// Token counts of a step.
     Usage {
@@ -342,6 +346,18 @@ pub enum EventBody {
         tool_call_id: String,
         /// The outcome.
         outcome: QuestionOutcome,
+        /// Who asked; absent from events of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asker: Option<String>,
+        /// What was asked for; absent from events of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<QuestionKind>,
+        /// The person's name, as their client gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// The client that the person answered with, such as `page` or `terminal`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        via: Option<String>,
     },
     /// Extension: a reviewer model started to review a tool call before it runs. Transient.
     ReviewStarted {
@@ -435,64 +451,4 @@ pub enum EventBody {
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
-}
-
-impl EventBody {
-    /// Whether this event is sent only to subscribers that asked for extensions.
-    pub fn is_extension(&self) -> bool {
-        match self {
-            Self::Status { .. }
-            | Self::UserMessage { .. }
-            | Self::TurnStart { .. }
-            | Self::TextDelta { .. }
-            | Self::ReasoningDelta { .. }
-            | Self::ToolCall { .. }
-            | Self::ToolOutput { .. }
-            | Self::ToolResult { .. }
-            | Self::Usage { .. }
-            | Self::StepComplete { .. }
-            | Self::ProviderRetry { .. }
-            | Self::Error { .. }
-            | Self::Steering { .. }
-            | Self::Done { .. }
-            | Self::TurnSealed => false,
-            Self::StepRewound { .. }
-            | Self::RetryEnded { .. }
-            | Self::ProviderSilent { .. }
-            | Self::QueueChanged { .. }
-            | Self::TargetSwitched { .. }
-            | Self::TargetRestored { .. }
-            | Self::ApprovalRequested { .. }
-            | Self::ApprovalResolved { .. }
-            | Self::QuestionAsked(_)
-            | Self::QuestionSettled { .. }
-            | Self::ReviewStarted { .. }
-            | Self::ReviewCompleted { .. }
-            | Self::CompactionStarted { .. }
-            | Self::CompactionCompleted { .. }
-            | Self::ReportMissing { .. }
-            | Self::ReportForced { .. }
-            | Self::StepsCollapsed { .. }
-            | Self::FinalReport(_)
-            | Self::Unknown => true,
-        }
-    }
-
-    /// Creates an error with a message and no details.
-    pub fn error(message: impl Into<String>) -> Self {
-        Self::Error(ErrorReport::new(message))
-    }
-
-    /// Whether this is streamed text: cheap, frequent, and durable only as part of its chunk.
-    pub fn is_delta(&self) -> bool {
-        matches!(self, Self::TextDelta { .. } | Self::ReasoningDelta { .. } | Self::ToolOutput { .. })
-    }
-
-    /// Returns the streamed text of a `text-delta` or `reasoning-delta`.
-    pub fn delta(&self) -> Option<&str> {
-        match self {
-            Self::TextDelta { delta } | Self::ReasoningDelta { delta } => Some(delta),
-            _ => None,
-        }
-    }
 }

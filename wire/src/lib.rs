@@ -63,7 +63,7 @@ pub use model_settings::ModelSettings;
 pub use priority::Priority;
 pub use question::{
     FieldKind, FieldOption, Question, QuestionAction, QuestionAnswer, QuestionField, QuestionKind,
-    QuestionOutcome,
+    QuestionOutcome, SettledQuestion,
 };
 pub use report::{FinalReport, ForcedBy, RequiredReport};
 pub use request::{CallerCall, CallerTool, Parameters, ResponseFormat, ToolChoice};

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-use crate::{StepId, Value};
+use crate::{EventBody, StepId, Value};
 
 /// A question of a running tool to a person. Its call goes on when somebody answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,6 +135,56 @@ pub struct QuestionAnswer {
     /// The values of the form's fields by name, as an object of at most 64 KiB. Only with `accept`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
+    /// The person's name, shown to later readers of the conversation, at most 200 bytes. Not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The client that the person answers with, such as `page` or `terminal`, at most 200 bytes; the transport if
+    /// absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+}
+
+impl QuestionAnswer {
+    /// Maximum size of the content, in bytes of JSON.
+    pub const MAX_CONTENT: usize = 64 << 10;
+}
+
+/// How a question ended, without what was asked and what was answered. Kept with the result of its call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SettledQuestion {
+    /// The question.
+    pub question_id: String,
+    /// Who asked.
+    pub asker: String,
+    /// What was asked for.
+    pub kind: QuestionKind,
+    /// The outcome.
+    pub outcome: QuestionOutcome,
+    /// The person's name, as given by their client. Not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The client that the person answered with, such as `page` or `terminal`; `http` or `websocket` if it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+}
+
+impl SettledQuestion {
+    /// Returns what to keep of an event, if it settles a question.
+    pub fn of(event: &EventBody) -> Option<Self> {
+        let EventBody::QuestionSettled { question_id, outcome, asker, kind, name, via, .. } = event else {
+            return None;
+        };
+        Some(Self {
+            question_id: question_id.clone(),
+            asker: asker.clone()?,
+            kind: (*kind)?,
+            outcome: *outcome,
+            name: name.clone(),
+            via: via.clone(),
+        })
+    }
 }
 
 /// What a person does with a question.

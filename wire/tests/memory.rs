@@ -42,6 +42,11 @@ fn nested() -> Vec<String> {
         filled(r#"{"type":"chat.send","message":["#, "{},", "]}"),
         filled(r#"{"type":"chat.send","message":"","images":["#, r#"{"url":""},"#, "]}"),
         filled(r#"{"type":"chat.send","message":"","images":["#, r#"{"url":"","x":[[]]},"#, "]}"),
+        filled(
+            r#"{"type":"question.answer","conversationId":"c","questionId":"q","action":"accept","content":["#,
+            "{},",
+            "]}",
+        ),
         filled(r#"{"type":"chat.send","message":"","finalReport":{"schema":["#, "{},", "]}}"),
         filled(r#"{"type":"chat.send","message":"","finalReport":{"schema":["#, r#"{"":0},"#, "]}}"),
     ]
@@ -68,6 +73,10 @@ fn stringy() -> Vec<String> {
         (r#"{"type":"chat.send","message":"","finalReport":{"schema":""#, r#""}}"#),
         (r#"{"type":"chat.send","message":"","finalReport":{""#, r#"":0}}"#),
         (r#"{"type":"chat.send","message":"","finalReport":{"maxAttempts":""#, r#""}}"#),
+        (
+            r#"{"type":"question.answer","conversationId":"c","questionId":"q","action":"accept","content":{"a":""#,
+            r#""}}"#,
+        ),
         (r#"{"type":"retry.set","enabled":""#, r#""}"#),
         (r#"{"type":"retry.set","preset":""#, r#""}"#),
         (r#"{"type":"retry.set","fallbackChains":{""#, r#"":[]}}"#),

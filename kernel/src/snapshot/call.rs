@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Decision, Echo, Image, Value};
+use everturn_wire::{Decision, Echo, Image, SettledQuestion, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -24,6 +24,8 @@ pub(super) struct CallRecord {
     check: Option<CheckRecord>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     decisions: Vec<Decision>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    questions: Vec<SettledQuestion>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     place: Option<usize>,
     state: StateRecord,
@@ -89,7 +91,14 @@ enum StateRecord {
 
 impl From<OpenCall> for CallRecord {
     fn from(open: OpenCall) -> Self {
-        let OpenCall { call: ToolCall { id, name, arguments, echo }, check, decisions, place, state } = open;
+        let OpenCall {
+            call: ToolCall { id, name, arguments, echo },
+            check,
+            decisions,
+            questions,
+            place,
+            state,
+        } = open;
         let arguments = match arguments {
             Arguments::Parsed(value) => ArgumentsRecord::Parsed(value),
             Arguments::Malformed { raw, reason } => ArgumentsRecord::Malformed { raw, reason },
@@ -105,12 +114,24 @@ impl From<OpenCall> for CallRecord {
                 StateRecord::Done { content, is_error, images }
             }
         };
-        Self { id, name, arguments, echo, check: check.map(|check| (*check).into()), decisions, place, state }
+        Self {
+            id,
+            name,
+            arguments,
+            echo,
+            check: check.map(|check| (*check).into()),
+            decisions,
+            questions,
+            place,
+            state,
+        }
     }
 }
 
 impl From<CallRecord> for OpenCall {
-    fn from(CallRecord { id, name, arguments, echo, check, decisions, place, state }: CallRecord) -> Self {
+    fn from(
+        CallRecord { id, name, arguments, echo, check, decisions, questions, place, state }: CallRecord,
+    ) -> Self {
         let arguments = match arguments {
             ArgumentsRecord::Parsed(value) => Arguments::Parsed(value),
             ArgumentsRecord::Malformed { raw, reason } => Arguments::Malformed { raw, reason },
@@ -127,7 +148,7 @@ impl From<CallRecord> for OpenCall {
             }
         };
         let check = check.map(|check| Box::new(check.into()));
-        Self { call: ToolCall { id, name, arguments, echo }, check, decisions, place, state }
+        Self { call: ToolCall { id, name, arguments, echo }, check, decisions, questions, place, state }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use everturn_wire::{
-    ApprovalAnswer, ConversationId, QuestionAnswer, QueueCancelled, Queued, RetryPatch, RetrySettingsState,
-    TurnId,
+    ApprovalAnswer, ConversationId, Question, QuestionAnswer, QueueCancelled, Queued, RetryPatch,
+    RetrySettingsState, TurnId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,8 @@ pub(crate) enum Request {
     Continue { id: ConversationId },
     /// Returns streamed text after this cursor that no append contains yet.
     Tail { id: ConversationId, after: u64 },
+    /// Returns the open questions of the conversation.
+    Questions { id: ConversationId },
     /// A command.
     Command {
         id: ConversationId,
@@ -74,6 +76,7 @@ pub(crate) enum Reply {
     Cancelled(QueueCancelled),
     RetrySettings(Box<RetrySettingsState>),
     Tail(Tail),
+    Questions(Vec<Question>),
     /// Another node drives the conversation.
     NotHere,
     /// The node has left: its turns may be taken over.

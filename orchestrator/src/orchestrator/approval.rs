@@ -53,9 +53,7 @@ impl Orchestrator {
         if reason.as_ref().is_some_and(|reason| reason.len() > MAX_REASON) {
             return bad("the reason has more than 4096 bytes");
         }
-        if [&name, &via].into_iter().flatten().any(|text| text.len() > MAX_NAME) {
-            return bad("`name` and `via` may have 200 bytes each");
-        }
+        check_who(name.as_ref(), via.as_ref())?;
         let answer = ApprovalAnswer { turn_id, step_id, tool_call_id, verdict, scope, reason, name, via };
         self.switch(id, Command::Answer(Box::new(answer))).await
     }
@@ -101,6 +99,7 @@ impl Orchestrator {
     /// # Errors
     /// When the conversation does not exist, or the answer does not fit; then the question stays open.
     pub async fn answer_question(&self, id: &ConversationId, answer: QuestionAnswer) -> Result<bool, Error> {
+        check_who(answer.name.as_ref(), answer.via.as_ref())?;
         self.switch(id, Command::Question(Box::new(answer))).await
     }
 
@@ -129,4 +128,12 @@ impl Orchestrator {
         let grants = &self.ports.permissions.grants;
         Ok(grants.change(&conversation.id, &conversation.grants, tool, false).await?)
     }
+}
+
+/// Checks who answers, and with what.
+fn check_who(name: Option<&String>, via: Option<&String>) -> Result<(), Error> {
+    if [name, via].into_iter().flatten().any(|text| text.len() > MAX_NAME) {
+        return Err(Error::BadAnswer { why: "`name` and `via` may have 200 bytes each".to_owned() });
+    }
+    Ok(())
 }

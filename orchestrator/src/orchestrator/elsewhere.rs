@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use everturn_wire::ConversationId;
+use everturn_wire::{ConversationId, Question};
 use futures_core::future::BoxFuture;
 
 use super::{Orchestrator, lost_reply::Sent};
@@ -19,6 +19,9 @@ const HANDOVERS: usize = 5;
 
 /// How long the judgement that a node is gone is valid. If the journal takes longer, this node may have been cut off itself.
 const JUDGED_FOR: Duration = Duration::from_secs(1);
+
+/// How long a node may take to list open questions.
+const LISTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// When to judge again after that.
 const JUDGE_AGAIN: Duration = Duration::from_millis(10);
@@ -164,6 +167,17 @@ impl Orchestrator {
         }
     }
 
+    /// Returns the open questions of a conversation's tools, wherever they run. None if their node does not answer in time.
+    pub(super) async fn open_questions(&self, conversation: &Conversation) -> Vec<Question> {
+        let (Some(peers), Some((owner, _))) = (&self.ports.peers, conversation.elsewhere()) else {
+            return conversation.questions.list();
+        };
+        match peers.ask(&owner, &Request::Questions { id: conversation.id.clone() }, LISTED_WITHIN).await {
+            Ok(Reply::Questions(questions)) => questions,
+            _ => Vec::new(),
+        }
+    }
+
     /// If another node drives the conversation, checks that it is alive, and otherwise takes its turn over. Returns the
     /// instance that is current then.
     pub(super) async fn rouse(&self, conversation: Arc<Conversation>) -> Result<Arc<Conversation>, Error> {
@@ -207,6 +221,10 @@ impl Orchestrator {
                 Some(held) if held.elsewhere().is_none() => {
                     Reply::Tail(held.tail(Cursor::from_value(after)).into())
                 }
+                _ => Reply::NotHere,
+            },
+            Request::Questions { id } => match self.registry.held(&id) {
+                Some(held) if held.elsewhere().is_none() => Reply::Questions(held.questions.list()),
                 _ => Reply::NotHere,
             },
             Request::Command { id, turn, wait, command, .. } => {

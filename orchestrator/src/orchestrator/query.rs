@@ -123,6 +123,12 @@ impl Orchestrator {
     pub async fn status(&self, id: &ConversationId) -> Result<ConversationState, Error> {
         let conversation = self.registry.get(id).await?;
         let auto_retry = self.ports.retry.switch(None, &conversation.retry).is_on();
+        let waits = conversation.state().record.head.status == ConversationStatus::Queued;
+        // Only then is another node asked. What runs here may have a question that is not committed yet.
+        let questions = match waits || conversation.elsewhere().is_none() {
+            true => self.open_questions(&conversation).await,
+            false => Vec::new(),
+        };
         let state = conversation.state();
         let turn = state.live.running.clone();
         Ok(ConversationState {
@@ -132,7 +138,7 @@ impl Orchestrator {
             auto_retry: Some(auto_retry),
             turn_seq: turn.as_ref().map(|turn| turn.first_seq),
             approvals: turn.as_ref().map(|turn| turn.approvals.to_vec()).filter(|asked| !asked.is_empty()),
-            questions: Some(conversation.questions.list()).filter(|open| !open.is_empty()),
+            questions: Some(questions).filter(|open| !open.is_empty()),
             queue: turn.as_ref().map(|_| state.live.queue.clone()).filter(|queue| !queue.is_empty()),
             retry: turn.and_then(|turn| turn.retry),
         })

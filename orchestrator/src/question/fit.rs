@@ -1,10 +1,9 @@
 //! Whether an answer fits its form.
 
-use everturn_wire::{FieldKind, Question, QuestionField, QuestionKind, Value};
+use everturn_wire::{FieldKind, Question, QuestionAnswer, QuestionField, QuestionKind, Value};
 use serde_json::{Map, Number};
 
-/// Maximum size of an answer, in bytes of JSON.
-const LARGEST: usize = 64 << 10;
+const LARGEST: usize = QuestionAnswer::MAX_CONTENT;
 
 /// Returns the content of an accepted question.
 ///

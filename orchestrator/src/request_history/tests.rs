@@ -27,6 +27,7 @@ fn result(id: &str, content: &str) -> Chunk {
         step_id: Some("t#0".to_owned().into()),
         images: Vec::new(),
         decisions: Vec::new(),
+        questions: Vec::new(),
     }
 }
 

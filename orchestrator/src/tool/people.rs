@@ -4,11 +4,21 @@ use std::{future::pending, sync::Arc};
 
 use everturn_kernel::Input;
 use everturn_wire::{
-    EventBody, Question, QuestionAction, QuestionField, QuestionKind, QuestionOutcome, StepId, Value,
+    EventBody, Question, QuestionAction, QuestionField, QuestionKind, QuestionOutcome, SettledQuestion,
+    StepId, Value,
 };
-use tokio::sync::{Mutex, mpsc};
+use tokio::{
+    runtime::Handle,
+    sync::{
+        Mutex,
+        mpsc::{self, error::TrySendError},
+    },
+};
 
-use crate::{new_id, question::Questions};
+use crate::{
+    new_id,
+    question::{Given, Questions},
+};
 
 /// The people who can answer questions of a call. A call has one open question at a time; others wait for it. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -94,24 +104,38 @@ impl People {
             fields,
             url,
         };
-        let open = Open { call, id: Some(question.question_id.clone()) };
+        let settled = SettledQuestion {
+            question_id: question.question_id.clone(),
+            asker: question.asker.clone(),
+            kind,
+            outcome: QuestionOutcome::Withdrawn,
+            name: None,
+            via: None,
+        };
+        let mut open = Open { call, unsettled: Some(settled) };
         let answer = call.questions.open(question.clone());
         call.tell(EventBody::QuestionAsked(Box::new(question))).await;
         let given = tokio::select! {
             given = answer => Some(given),
             () = happened => None,
         };
-        let (reply, outcome) = match given {
-            Some(Ok((QuestionAction::Accept, content))) => {
+        let (reply, outcome, who) = match given {
+            Some(Ok(Given { action: QuestionAction::Accept, content, name, via })) => {
                 let content = content.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-                (Some(Reply::Accepted(content)), QuestionOutcome::Accepted)
+                (Some(Reply::Accepted(content)), QuestionOutcome::Accepted, (name, via))
             }
-            Some(Ok((QuestionAction::Decline, _))) => (Some(Reply::Declined), QuestionOutcome::Declined),
-            Some(_) => (Some(Reply::Cancelled), QuestionOutcome::Cancelled),
-            None => (None, QuestionOutcome::Accepted),
+            Some(Ok(Given { action: QuestionAction::Decline, name, via, .. })) => {
+                (Some(Reply::Declined), QuestionOutcome::Declined, (name, via))
+            }
+            Some(Ok(Given { name, via, .. })) => {
+                (Some(Reply::Cancelled), QuestionOutcome::Cancelled, (name, via))
+            }
+            Some(Err(_)) => (Some(Reply::Cancelled), QuestionOutcome::Cancelled, (None, None)),
+            None => (None, QuestionOutcome::Accepted, (None, None)),
         };
-        if let Some(settled) = open.settled(outcome) {
-            call.tell(settled).await;
+        if let Some(settled) = open.close() {
+            let (name, via) = who;
+            call.tell(call.settled(SettledQuestion { outcome, name, via, ..settled })).await;
         }
         reply
     }
@@ -123,6 +147,13 @@ impl Call {
         let _ = self.inbox.send(self.input(event)).await;
     }
 
+    fn settled(&self, question: SettledQuestion) -> EventBody {
+        let SettledQuestion { question_id, asker, kind, outcome, name, via } = question;
+        let (step_id, tool_call_id) = (self.step_id.clone(), self.call_id.clone());
+        let (asker, kind) = (Some(asker), Some(kind));
+        EventBody::QuestionSettled { question_id, step_id, tool_call_id, outcome, asker, kind, name, via }
+    }
+
     fn input(&self, event: EventBody) -> Box<Input> {
         Box::new(Input::ToolAsks { call_id: self.call_id.clone(), event: Box::new(event) })
     }
@@ -131,28 +162,28 @@ impl Call {
 /// A question until it is settled.
 struct Open<'c> {
     call: &'c Call,
-    id: Option<String>,
+    /// What remains of it if nobody answers.
+    unsettled: Option<SettledQuestion>,
 }
 
 impl Open<'_> {
     /// Closes the question, once.
-    fn close(&mut self, outcome: QuestionOutcome) -> Option<EventBody> {
-        let question_id = self.id.take()?;
-        self.call.questions.close(&question_id);
-        let (step_id, tool_call_id) = (self.call.step_id.clone(), self.call.call_id.clone());
-        Some(EventBody::QuestionSettled { question_id, step_id, tool_call_id, outcome })
-    }
-
-    fn settled(mut self, outcome: QuestionOutcome) -> Option<EventBody> {
-        self.close(outcome)
+    fn close(&mut self) -> Option<SettledQuestion> {
+        let settled = self.unsettled.take()?;
+        self.call.questions.close(&settled.question_id);
+        Some(settled)
     }
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        if let Some(event) = self.close(QuestionOutcome::Withdrawn) {
-            // Without room, the call's result tells.
-            let _ = self.call.inbox.try_send(self.call.input(event));
+        let Some(withdrawn) = self.close() else { return };
+        let (inbox, event) = (self.call.inbox.clone(), self.call.input(self.call.settled(withdrawn)));
+        // Behind the call's own output, which may fill the inbox now.
+        if let Err(TrySendError::Full(event)) = inbox.try_send(event)
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(async move { inbox.send(event).await });
         }
     }
 }

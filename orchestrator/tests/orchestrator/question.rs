@@ -1,14 +1,20 @@
 //! Questions of running tools: one at a time, answered once, and never kept.
 
+use std::{future::pending, sync::Arc};
+
 use async_trait::async_trait;
 use everturn_orchestrator::{
     Ask, Error, Invocation, Reply, Tool,
     kernel::{ToolAnswer, ToolSpec},
 };
 use everturn_provider::Scripted;
-use everturn_wire::{ConversationStatus, Question, QuestionAction, QuestionAnswer, QuestionField, Value};
-use futures_util::future::join;
+use everturn_wire::{
+    Chunk, ConversationStatus, OutputStream, Question, QuestionAction, QuestionAnswer, QuestionField,
+    QuestionKind, QuestionOutcome, Value,
+};
+use futures_util::{FutureExt as _, future::join};
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::support::{World, answer, ask, builder, lines};
 
@@ -36,7 +42,13 @@ impl Tool for Curious {
 }
 
 pub(crate) fn reply(question: &Question, action: QuestionAction, content: Option<Value>) -> QuestionAnswer {
-    QuestionAnswer { question_id: question.question_id.clone(), action, content }
+    QuestionAnswer {
+        question_id: question.question_id.clone(),
+        action,
+        content,
+        name: Some("Ada".to_owned()),
+        via: Some("page".to_owned()),
+    }
 }
 
 impl World {
@@ -73,7 +85,57 @@ async fn questions_are_asked_one_at_a_time_and_their_answers_are_kept_nowhere() 
     let result = "tool-result c the PIN is known: true; the page: Declined".to_owned();
     assert!(told.contains(&result), "{told:?}");
     assert_eq!(world.orchestrator.status(&world.id).await.unwrap().questions, None);
+    let chunks = world.chunks().await;
+    let kept = chunks.iter().find_map(|stored| match &*stored.chunk {
+        Chunk::ToolResult { questions, .. } => Some(questions.clone()),
+        _ => None,
+    });
+    let kept: Vec<_> = kept.unwrap().into_iter().map(|of| (of.kind, of.outcome, of.name, of.via)).collect();
+    let (ada, page) = (Some("Ada".to_owned()), Some("page".to_owned()));
+    let form = (QuestionKind::Form, QuestionOutcome::Accepted, ada.clone(), page.clone());
+    assert_eq!(
+        kept,
+        [form, (QuestionKind::Url, QuestionOutcome::Declined, ada, page)],
+        "kept with the result"
+    );
     let all = lines(&world.watch(Some(Default::default())).await.frames().await);
     let journal = format!("{all:?}{:?}", world.chunks().await);
     assert!(journal.contains("question-settled") && !journal.contains("4711"), "{journal}");
+}
+
+/// Withdraws its question while its output fills the turn's inbox, and then waits.
+struct Fickle(Arc<Notify>);
+
+#[async_trait]
+impl Tool for Fickle {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "fickle".to_owned(), description: String::new(), parameters: Value::Null }
+    }
+
+    async fn run(&self, call: Invocation) -> ToolAnswer {
+        let asked = call.people.ask("bank", "Your PIN?", Ask::Login);
+        let floods = async {
+            self.0.notified().await;
+            // Without waiting: the turn does not get to read in between.
+            while call.output.write(OutputStream::Stdout, "x").now_or_never().is_some() {}
+        };
+        tokio::select! {
+            _ = asked => {}
+            () = floods => {}
+        }
+        pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_withdrawn_while_the_output_is_full_is_settled_at_once() {
+    let withdraw = Arc::<Notify>::default();
+    let provider = Scripted::new([ask("fickle", &["c"]), answer("thanks")]);
+    let world = World::of(builder(provider).tool(Fickle(withdraw.clone())));
+    let mut watcher = world.say("hi").await;
+    watcher.until("question-asked").await;
+    withdraw.notify_one();
+    watcher.until("question-settled").await;
+    assert_eq!(world.orchestrator.status(&world.id).await.unwrap().questions, None);
+    assert_eq!(world.status().await, ConversationStatus::Active);
 }

@@ -47,6 +47,7 @@ fn result(id: &str, content: &str) -> Message {
         step_id: None,
         images: Vec::new(),
         decisions: Vec::new(),
+        questions: Vec::new(),
     };
     Message::new(Role::Tool, [chunk])
 }

@@ -91,6 +91,7 @@ async fn the_dice_tool_is_called_once() {
         step_id: None,
         images: Vec::new(),
         decisions: Vec::new(),
+        questions: Vec::new(),
     };
     let mut second = first.clone();
     second.op = Op { step: 1, attempt: 0 };

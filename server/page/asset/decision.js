@@ -8,11 +8,15 @@ const RATING = 40;
 
 /** A person's answer. */
 export function answer({ verdict, scope, name, via, reason }) {
-  const who = name ? ` by ${oneLine(name, NAME)}` : '';
   const what = scope === 'conversation' ? ' for this conversation' : '';
-  const where = via ? ` (${oneLine(VIA[via] ?? via, NAME)})` : '';
-  return (ANSWERS[verdict] ?? oneLine(verdict, NAME)) + who + what + where + because(reason);
+  return (ANSWERS[verdict] ?? oneLine(verdict, NAME)) + by(name) + what + where(via) + because(reason);
 }
+
+/** Who answered and where, as far as known. */
+export const who = ({ name, via }) => by(name) + where(via);
+
+const by = (name) => (name ? ` by ${oneLine(name, NAME)}` : '');
+const where = (via) => (via ? ` (${oneLine(VIA[via] ?? via, NAME)})` : '');
 
 /** The outcome of a review. */
 export function review({ verdict, riskLevel, rationale }) {

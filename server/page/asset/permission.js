@@ -30,7 +30,7 @@ export class Permission {
       case 'question-asked':
         return this.#questioned(event);
       case 'question-settled':
-        return this.#settle(event.questionId, event.outcome);
+        return this.#settle(event);
     }
   }
 
@@ -70,31 +70,35 @@ export class Permission {
     if (this.#settled.has(questionId) || this.#asker?.questionId === questionId) return;
     this.#remove();
     this.#asker = { questionId, asker, kind };
-    this.#card = new QuestionCard(question, (outcome) => this.#settle(questionId, outcome));
+    this.#card = new QuestionCard(question, (given) => this.#settle({ questionId, ...given }));
     this.node.append(this.#card.node);
     this.#card.announce();
   }
 
-  #settle(questionId, outcome) {
-    if (this.#settled.has(questionId)) return;
-    this.#settled.add(questionId);
-    if (this.#asker?.questionId !== questionId) return;
-    const asked = this.#asker;
-    this.#remove();
-    const line = this.#line('answer');
-    line.textContent = settledLine(outcome, asked);
-    line.classList.toggle('no', outcome !== 'accepted');
+  #settle(settled) {
+    if (this.#settled.has(settled.questionId)) return;
+    this.#settled.add(settled.questionId);
+    const asked = this.#asker?.questionId === settled.questionId ? this.#asker : null;
+    if (asked) this.#remove();
+    // Events of older versions do not say who asked.
+    if (asked || settled.asker) this.#settledLine({ ...asked, ...settled });
   }
 
-  /** Shows the decisions kept with the result, if their events were not seen. */
-  kept(decisions) {
-    if (this.node.childElementCount > 0) return;
-    for (const decision of decisions) {
+  #settledLine(settled) {
+    const line = this.#line('answer');
+    line.textContent = settledLine(settled);
+    line.classList.toggle('no', settled.outcome !== 'accepted');
+  }
+
+  /** Shows what is kept with the result: decisions and settled questions, if their events were not seen. */
+  kept(decisions, questions) {
+    for (const decision of this.node.childElementCount > 0 ? [] : decisions) {
       const line = this.#line(decision.by === 'review' ? 'review' : 'answer');
       line.textContent = kept(decision);
       const isDenied = decision.verdict === 'denied';
       line.classList.toggle('no', decision.by === 'review' ? isDenied : decision.verdict !== 'allowed');
     }
+    for (const settled of questions.filter(({ questionId }) => !this.#settled.has(questionId))) this.#settledLine(settled);
   }
 
   /** The turn ended, or the call has a result. */

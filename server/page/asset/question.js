@@ -1,5 +1,6 @@
 // A question of a running tool: a form, a page to open or a login, and buttons to answer.
 import { ApiError } from './api.js';
+import { who } from './decision.js';
 import { byId, element } from './element.js';
 import { field } from './field.js';
 import { passFocus } from './focus.js';
@@ -26,7 +27,7 @@ export class QuestionCard {
   #controls;
   node;
 
-  /** `onSettled(outcome)` is called when the answer given here was accepted. */
+  /** `onSettled({ outcome, via })` is called when the answer given here was accepted. */
   constructor(question, onSettled) {
     this.#question = question;
     this.#onSettled = onSettled;
@@ -97,7 +98,8 @@ export class QuestionCard {
     this.node.ariaBusy = 'true';
     this.#problem.textContent = '';
     try {
-      if (await send({ questionId: this.#question.questionId, action, content })) return this.#onSettled(outcome);
+      const answer = { questionId: this.#question.questionId, action, content, via: 'page' };
+      if (await send(answer)) return this.#onSettled({ outcome, via: answer.via });
       this.#problem.textContent = 'Too late: the tool does not wait for an answer any more.';
     } catch (error) {
       const isAnswer = error instanceof ApiError;
@@ -120,8 +122,9 @@ function page(href) {
   ];
 }
 
-/** The line about a settled question. */
-export function settledLine(outcome, { asker, kind }) {
+/** The line about a settled question, in the same form from events and history. */
+export function settledLine({ outcome, asker, kind, name, via }) {
   const words = { accepted: kind === 'login' ? 'Logged in' : 'Answered', declined: 'Declined to answer', cancelled: 'Dismissed the question', withdrawn: 'Question withdrawn' };
-  return `${words[outcome] ?? 'Settled'} (${oneLine(asker, LONGEST_NAME)})`;
+  const isAnswer = outcome !== 'withdrawn' && !(outcome === 'accepted' && kind === 'login');
+  return `${words[outcome] ?? 'Settled'} (${oneLine(asker, LONGEST_NAME)})${isAnswer ? who({ name, via }) : ''}`;
 }

@@ -44,11 +44,11 @@ export class ToolCard {
     this.#output.scrollTop = this.#output.scrollHeight;
   }
 
-  result({ content, isError, durationMs, decisions }) {
+  result({ content, isError, durationMs, decisions = [], questions = [] }) {
     this.answered = true;
     this.node.classList.remove('working', 'asking');
     this.#permission?.end();
-    if (decisions?.length > 0) this.#decided.kept(decisions);
+    if (decisions.length + questions.length > 0) this.#decided.kept(decisions, questions);
     this.node.classList.toggle('failed', isError);
     const time = !durationMs ? '' : ` · ${took(durationMs)}`;
     this.#state.textContent = (isError ? 'failed' : 'done') + time;

@@ -8,6 +8,9 @@ const latest = byId('latest');
 /** Distance from the end that still counts as the end, in pixels. */
 const NEAR = 48;
 
+/** Space above a question, in pixels. */
+const GAP = 12;
+
 let sticks = true;
 
 scroll.addEventListener(
@@ -48,14 +51,21 @@ export const newLink = () => element('a', { className: 'button', href: '#/' }, '
 
 /** Call after the content changed. */
 export function settle() {
-  if (sticks) scroll.scrollTop = scroll.scrollHeight;
+  if (sticks) showEnd();
   else latest.hidden = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR;
 }
 
 export function toEnd() {
   sticks = true;
   latest.hidden = true;
-  scroll.scrollTop = scroll.scrollHeight;
+  showEnd();
+}
+
+/** Shows the end, but the start of a question that is longer than the page: it must be read first. */
+function showEnd() {
+  const asked = column.querySelector('.question:not(:focus-within)');
+  const above = asked && asked.getBoundingClientRect().top - scroll.getBoundingClientRect().top - GAP;
+  scroll.scrollTop = Math.min(scroll.scrollHeight, asked ? scroll.scrollTop + above : Infinity);
 }
 
 /** Runs `change`, which adds content above the visible part, without moving the visible part. */

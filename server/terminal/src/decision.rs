@@ -1,7 +1,9 @@
 //! Describes in words how a tool call was decided.
 
 use crate::wording;
-use everturn_wire::{ApprovalScope, Decider, Decision, Verdict};
+use everturn_wire::{
+    ApprovalScope, Decider, Decision, QuestionKind, QuestionOutcome, SettledQuestion, Verdict,
+};
 
 /// Maximum length of a displayed name or rating, and of a reason, in characters.
 const NAME: usize = 60;
@@ -27,6 +29,20 @@ pub(crate) fn line(decision: &Decision) -> String {
             let (name, place) = (by_name(name.as_deref()), place(via.as_deref()));
             format!("{}{name}{what}{place}{}", by_person(*verdict), because(reason.as_deref()))
         }
+    }
+}
+
+/// One line about a settled question, worded for reading it later.
+pub(crate) fn question_line(question: &SettledQuestion) -> String {
+    let SettledQuestion { asker, kind, outcome, name, via, .. } = question;
+    let asker = wording::one_line(asker, NAME);
+    let who = who(name.as_deref(), via.as_deref());
+    match (kind, outcome) {
+        (QuestionKind::Login, QuestionOutcome::Accepted) => format!("Logged in at {asker}"),
+        (_, QuestionOutcome::Accepted) => format!("{asker} asked and was answered{who}"),
+        (_, QuestionOutcome::Declined) => format!("{asker} asked, and the answer was declined{who}"),
+        (_, QuestionOutcome::Cancelled) => format!("{asker} asked, and the question was dismissed{who}"),
+        _ => format!("{asker} asked, and took the question back"),
     }
 }
 

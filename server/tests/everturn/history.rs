@@ -100,6 +100,7 @@ async fn an_error_is_shown_with_its_attempts_and_long_results_in_full_on_demand(
         is_error: false,
         step_id: None,
         images: Vec::new(),
+        questions: Vec::new(),
         decisions: vec![
             Decision::new(Decider::Review, Verdict::TimedOut),
             Decision {

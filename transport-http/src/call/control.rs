@@ -74,7 +74,8 @@ pub(crate) async fn answer_question(
     Conversation(id): Conversation,
     Json(answer): Json<QuestionAnswer>,
 ) -> Result<Answer<Answered>, Refusal> {
-    let answered = api.orchestrator.answer_question(&id, answer).await?;
+    let via = answer.via.or_else(|| Some("http".to_owned()));
+    let answered = api.orchestrator.answer_question(&id, QuestionAnswer { via, ..answer }).await?;
     Ok(Answer(Answered { conversation_id: id, answered }))
 }
 

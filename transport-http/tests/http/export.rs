@@ -101,6 +101,7 @@ async fn markdown_has_what_people_read_of_the_last_branch() {
         step_id: None,
         images: Vec::new(),
         decisions: Vec::new(),
+        questions: Vec::new(),
     };
     let image = |url: &str| Chunk::Image { url: url.to_owned(), mime_type: None };
     let mut chunks = vec![

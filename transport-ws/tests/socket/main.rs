@@ -10,6 +10,7 @@ mod peer;
 mod pipeline;
 mod place;
 mod puppet;
+mod question;
 mod raw;
 mod relay;
 mod report;

@@ -1,15 +1,15 @@
 //! Reads the report that a turn must end with from an untrusted frame or body.
 
-use alloc::{boxed::Box, format, string::String, vec::Vec};
+use alloc::{boxed::Box, format};
 use core::fmt;
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+    de::{DeserializeSeed, Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
-use super::{a_string, maybe_number};
+use super::{a_string, json::Limited, maybe_number};
 use crate::RequiredReport;
 
 const MAX_SCHEMA: usize = RequiredReport::MAX_SCHEMA;
@@ -55,86 +55,16 @@ struct Fields {
 
 fn schema<'de, D: Deserializer<'de>>(value: D) -> Result<Value, D::Error> {
     let mut left = MAX_SCHEMA;
-    Limited(&mut left).deserialize(value)
-}
-
-/// Reads a JSON value within a budget of bytes.
-struct Limited<'a>(&'a mut usize);
-
-impl Limited<'_> {
-    /// Deducts bytes from the budget.
-    fn spend<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
-        let too_large = || E::custom(format!("the schema of the report has more than {MAX_SCHEMA} bytes"));
-        *self.0 = self.0.checked_sub(bytes).ok_or_else(too_large)?;
-        Ok(())
+    Limited {
+        left: &mut left,
+        too_large: || format!("the schema of the report has more than {MAX_SCHEMA} bytes"),
     }
-}
-
-impl<'de> DeserializeSeed<'de> for Limited<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Value, D::Error> {
-        value.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Limited<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E: Error>(mut self) -> Result<Value, E> {
-        self.spend(4).map(|()| Value::Null)
-    }
-
-    fn visit_bool<E: Error>(mut self, value: bool) -> Result<Value, E> {
-        self.spend(4).map(|()| Value::Bool(value))
-    }
-
-    fn visit_u64<E: Error>(mut self, value: u64) -> Result<Value, E> {
-        self.spend(1).map(|()| value.into())
-    }
-
-    fn visit_i64<E: Error>(mut self, value: i64) -> Result<Value, E> {
-        self.spend(2).map(|()| value.into())
-    }
-
-    fn visit_f64<E: Error>(mut self, value: f64) -> Result<Value, E> {
-        self.spend(3).map(|()| Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_str<E: Error>(mut self, value: &str) -> Result<Value, E> {
-        self.spend(value.len().saturating_add(2)).map(|()| Value::String(value.into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Value, A::Error> {
-        self.spend(2)?;
-        let mut values = Vec::new();
-        while let Some(value) = list.next_element_seed(Limited(self.0))? {
-            self.spend(usize::from(!values.is_empty()))?;
-            values.push(value);
-        }
-        Ok(Value::Array(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
-        self.spend(2)?;
-        let mut fields = Map::new();
-        while let Some(name) = map.next_key::<String>()? {
-            // Two quotes, a colon, and a comma from the second field on.
-            self.spend(name.len().saturating_add(3 + usize::from(!fields.is_empty())))?;
-            let value = map.next_value_seed(Limited(self.0))?;
-            fields.insert(name, value);
-        }
-        Ok(Value::Object(fields))
-    }
+    .deserialize(value)
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
+    use alloc::string::{String, ToString};
 
     use serde_json::json;
 

@@ -10,8 +10,8 @@ use serde::{
 
 use super::{Command, Image, retry_set::RetrySet};
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, Priority, RequiredReport, RetrySettings,
-    StepId, TurnId, Verdict,
+    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, Priority, QuestionAction, RequiredReport,
+    RetrySettings, StepId, TurnId, Value, Verdict,
 };
 
 /// The commands, as serde reads them once their type is known. For an internally tagged enum, serde first reads generic
@@ -92,6 +92,18 @@ enum Fields {
         scope: Option<ApprovalScope>,
         #[serde(default)]
         reason: Option<String>,
+        #[serde(default)]
+        name: Option<String>,
+        #[serde(default)]
+        via: Option<String>,
+    },
+    #[serde(rename = "question.answer")]
+    QuestionAnswer {
+        conversation_id: ConversationId,
+        question_id: String,
+        action: QuestionAction,
+        #[serde(default, deserialize_with = "crate::bound::answer")]
+        content: Option<Value>,
         #[serde(default)]
         name: Option<String>,
         #[serde(default)]

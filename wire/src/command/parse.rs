@@ -44,7 +44,7 @@ pub enum CommandError {
 
 impl Command {
     /// All command types.
-    pub const TYPES: [&'static str; 11] = [
+    pub const TYPES: [&'static str; 12] = [
         "chat.send",
         "chat.subscribe",
         "chat.unsubscribe",
@@ -56,6 +56,7 @@ impl Command {
         "retry.now",
         "retry.set",
         "approval.answer",
+        "question.answer",
     ];
 
     /// Parses one frame. Uses at most four times the memory of the frame, whatever it contains, because a string with

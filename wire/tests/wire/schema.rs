@@ -40,7 +40,8 @@ fn a_field_is_either_required_or_may_be_absent_but_never_null() {
             let is_change = family.name == "RetryPatch" || value["type"] == "retry.set";
             let may_be_null = |field: &str| {
                 matches!(field, "input" | "report")
-                    || (family.name == "QuestionAnswer" && field == "content")
+                    || (field == "content"
+                        && (family.name == "QuestionAnswer" || value["type"] == "question.answer"))
                     || (is_change && !matches!(field, "type" | "conversationId"))
             };
             for field in fields.iter().filter(|field| !may_be_null(field)) {

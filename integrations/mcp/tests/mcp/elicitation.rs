@@ -40,7 +40,13 @@ impl World {
         action: QuestionAction,
         content: Option<Value>,
     ) -> Result<bool, String> {
-        let answer = QuestionAnswer { question_id: question.question_id.clone(), action, content };
+        let answer = QuestionAnswer {
+            question_id: question.question_id.clone(),
+            action,
+            content,
+            name: None,
+            via: None,
+        };
         self.orchestrator.answer_question(id, answer).await.map_err(|error| error.to_string())
     }
 }

@@ -47,6 +47,7 @@ fn result(content: &str, images: Vec<Image>) -> Chunk {
         step_id: None,
         images,
         decisions: Vec::new(),
+        questions: Vec::new(),
     }
 }
 

@@ -22,6 +22,7 @@ fn looked(seq: u64) -> Arc<StoredChunk> {
         step_id: None,
         images: vec![image],
         decisions: Vec::new(),
+        questions: Vec::new(),
     };
     stored(seq, Role::Tool, chunk)
 }

@@ -82,6 +82,7 @@ mod tests {
                         step_id,
                         images,
                         decisions: Vec::new(),
+                        questions: Vec::new(),
                     }
                 }
                 _ => Chunk::Text { text: "t".repeat(*size) },

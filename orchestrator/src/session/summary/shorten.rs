@@ -81,6 +81,7 @@ mod tests {
             step_id: None,
             images: Vec::new(),
             decisions: Vec::new(),
+            questions: Vec::new(),
         };
         Arc::new(StoredChunk { seq, role: Role::Tool, chunk: Arc::new(chunk), supersedes: None })
     }

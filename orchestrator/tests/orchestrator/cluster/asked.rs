@@ -18,7 +18,8 @@ async fn a_question_is_answered_at_another_node() {
     let started = a.start("hi").await.unwrap();
     let mut at_b = b.watch(Some(started.from)).await;
     at_b.until("question-asked Your PIN?").await;
-    let question = a.question().await;
+    let question = b.question().await;
+    assert_eq!(question, a.question().await, "every node lists it");
     let give = async |question, action, content| {
         b.orchestrator.answer_question(&b.id, reply(question, action, content)).await
     };
@@ -26,8 +27,9 @@ async fn a_question_is_answered_at_another_node() {
     assert!(refused.to_string().contains("at least 4 characters"), "{refused}");
     assert!(give(&question, QuestionAction::Accept, Some(json!({ "pin": "4711" }))).await.unwrap());
     at_b.until("question-asked Go there").await;
-    assert!(give(&a.question().await, QuestionAction::Cancel, None).await.unwrap());
+    assert!(give(&b.question().await, QuestionAction::Cancel, None).await.unwrap());
     let told = at_b.turn().await;
     let result = "tool-result c the PIN is known: true; the page: Cancelled".to_owned();
     assert!(told.contains(&result), "{told:?}");
+    assert_eq!(b.orchestrator.status(&b.id).await.unwrap().questions, None);
 }

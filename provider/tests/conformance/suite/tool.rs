@@ -77,6 +77,7 @@ pub(crate) async fn images_in_results<D: Dialect>() {
             mime_type: Some("image/png".into()),
         }],
         decisions: vec![],
+        questions: vec![],
     };
     let said = [Message::new(Role::Assistant, [asking]), Message::new(Role::Tool, [seen])];
     let messages = request().messages.into_iter().chain(said).collect();

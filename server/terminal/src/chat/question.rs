@@ -175,7 +175,8 @@ impl Dialog {
 
     fn answer(&mut self, action: QuestionAction, content: Option<Value>) -> QuestionAnswer {
         self.is_sent = true;
-        QuestionAnswer { question_id: self.question.question_id.clone(), action, content }
+        let via = Some("terminal".to_owned());
+        QuestionAnswer { question_id: self.question.question_id.clone(), action, content, name: None, via }
     }
 }
 

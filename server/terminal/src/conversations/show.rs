@@ -80,10 +80,13 @@ impl<W: Write> Transcript<'_, W> {
             Chunk::System { text, .. } => self.printer.block(Ink::Faint, MARGIN, text)?,
             Chunk::Thinking { text, .. } => self.short(Ink::Faint, MARGIN, text)?,
             Chunk::ToolCall { tool_name, input, .. } => self.call(tool_name, input)?,
-            Chunk::ToolResult { tool_name, content, is_error, decisions, .. } => {
+            Chunk::ToolResult { tool_name, content, is_error, decisions, questions, .. } => {
                 for decision in decisions {
                     let ink = if decision.verdict == Verdict::Allowed { Ink::Faint } else { Ink::Warning };
                     self.printer.block(ink, "    ", &decision::line(decision))?;
+                }
+                for question in questions {
+                    self.printer.block(Ink::Faint, "    ", &decision::question_line(question))?;
                 }
                 self.result(tool_name, content, *is_error)?;
             }

@@ -31,6 +31,7 @@ pub(super) async fn gives_back_what_it_was_given(journal: &dyn Journal) {
         step_id,
         images: Vec::new(),
         decisions: Vec::new(),
+        questions: Vec::new(),
     };
     let all = [
         (Role::System, Chunk::System { text: text.clone(), keeps_from: None }),

@@ -1,7 +1,7 @@
 //! Inputs of a turn.
 
 use everturn_kernel::{Answer, Input, ReviewerSwitch};
-use everturn_wire::{EventBody, OutputStream, QuestionOutcome, QueuedMessage, StepId};
+use everturn_wire::{EventBody, OutputStream, QuestionKind, QuestionOutcome, QueuedMessage, StepId};
 use proptest::{collection::vec, prelude::*};
 
 use super::{any_call_id, any_event, any_failure, any_op, any_review_answer, any_tool_answer};
@@ -77,5 +77,9 @@ fn settled(call_id: &str) -> EventBody {
         step_id: StepId::new(&"t".into(), 0),
         tool_call_id: call_id.into(),
         outcome: QuestionOutcome::Accepted,
+        asker: Some("a".into()),
+        kind: Some(QuestionKind::Form),
+        name: None,
+        via: None,
     }
 }

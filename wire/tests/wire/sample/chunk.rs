@@ -1,8 +1,8 @@
 //! What is persisted.
 
 use everturn_wire::{
-    Category, Chunk, ConversationStatus, DoneReason, Echo, ErrorReport, ExportLine, Failure, Image, Message,
-    RejectedImage, RetryOutcome, Role, StepId, StoredChunk, Unreached,
+    Category, Chunk, ConversationStatus, Decision, DoneReason, Echo, ErrorReport, ExportLine, Failure, Image,
+    Message, RejectedImage, RetryOutcome, Role, StepId, StoredChunk, Unreached,
 };
 use serde_json::json;
 
@@ -17,13 +17,14 @@ pub(crate) fn chunks() -> Vec<Chunk> {
         echo: None,
     };
     let shown = Image { url: "data:image/png;base64,AAAA".into(), mime_type: Some("image/png".into()) };
-    let result = |step_id: Option<StepId>, images, decisions| Chunk::ToolResult {
+    let result = |step_id: Option<StepId>, images, decisions: Vec<Decision>| Chunk::ToolResult {
         tool_call_id: "call_1".into(),
         tool_name: "shell".into(),
         content: "interrupted".into(),
         is_error: true,
         step_id,
         images,
+        questions: if decisions.is_empty() { vec![] } else { super::question::settled() },
         decisions,
     };
     vec![

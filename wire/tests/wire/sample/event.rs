@@ -125,6 +125,7 @@ fn tool() -> Vec<EventBody> {
         is_error: false,
         duration_ms,
         decisions: duration_ms.map(|_| super::approval::decisions()).unwrap_or_default(),
+        questions: duration_ms.map(|_| super::question::settled()).unwrap_or_default(),
     };
     let output = |stream, step_id| EventBody::ToolOutput {
         step_id,

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{
     approval,
     event::event,
+    question,
     retry_settings::{all_settings, patches, states},
 };
 
@@ -35,7 +36,7 @@ pub(crate) fn model_settings() -> ModelSettings {
 }
 
 pub(crate) fn commands() -> Vec<Command> {
-    plain_commands().into_iter().chain(approval::commands()).collect()
+    plain_commands().into_iter().chain(approval::commands()).chain(question::commands()).collect()
 }
 
 fn plain_commands() -> Vec<Command> {

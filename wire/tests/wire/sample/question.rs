@@ -1,8 +1,8 @@
 //! Questions of tools.
 
 use everturn_wire::{
-    EventBody, FieldKind, FieldOption, Question, QuestionAction, QuestionAnswer, QuestionField, QuestionKind,
-    QuestionOutcome, StepId,
+    Command, EventBody, FieldKind, FieldOption, Question, QuestionAction, QuestionAnswer, QuestionField,
+    QuestionKind, QuestionOutcome, SettledQuestion, StepId,
 };
 use serde_json::json;
 
@@ -63,12 +63,41 @@ pub(super) fn questions() -> Vec<Question> {
     ]
 }
 
+pub(super) fn settled() -> Vec<SettledQuestion> {
+    let bare = SettledQuestion {
+        question_id: "q1".into(),
+        asker: "hotel".into(),
+        kind: QuestionKind::Form,
+        outcome: QuestionOutcome::Withdrawn,
+        name: None,
+        via: None,
+    };
+    let (outcome, name, via) = (QuestionOutcome::Accepted, Some("Ada".into()), Some("page".into()));
+    vec![SettledQuestion { outcome, name, via, ..bare.clone() }, bare]
+}
+
+pub(super) fn commands() -> [Command; 2] {
+    let answer = |content, name, via| Command::QuestionAnswer {
+        conversation_id: "c1".into(),
+        question_id: "q1".into(),
+        action: QuestionAction::Accept,
+        content,
+        name,
+        via,
+    };
+    [answer(None, None, None), answer(Some(json!({ "a": ["b"] })), Some("Ada".into()), Some("page".into()))]
+}
+
 pub(super) fn events() -> Vec<EventBody> {
-    let settled = |outcome| EventBody::QuestionSettled {
+    let settled = |outcome, by: Option<&str>| EventBody::QuestionSettled {
         question_id: "q1".into(),
         step_id: StepId::new(&"t1".into(), 0),
         tool_call_id: "call_1".into(),
         outcome,
+        asker: by.map(|_| "hotel".into()),
+        kind: by.map(|_| QuestionKind::Form),
+        name: by.map(Into::into),
+        via: by.map(|_| "page".into()),
     };
     let outcomes = [
         QuestionOutcome::Accepted,
@@ -77,13 +106,20 @@ pub(super) fn events() -> Vec<EventBody> {
         QuestionOutcome::Withdrawn,
     ];
     let asked = questions().into_iter().map(|question| EventBody::QuestionAsked(Box::new(question)));
-    asked.chain(outcomes.map(settled)).collect()
+    // The last is from an older version.
+    let told = outcomes.map(|outcome| settled(outcome, Some("Ada")));
+    asked.chain(told).chain([settled(QuestionOutcome::Withdrawn, None)]).collect()
 }
 
 pub(super) fn families() -> Vec<Family> {
-    let answer = |action, content| QuestionAnswer { question_id: "q1".into(), action, content };
+    let answer =
+        |action, content| QuestionAnswer { question_id: "q1".into(), action, content, name: None, via: None };
     let answers = [
-        answer(QuestionAction::Accept, Some(json!({ "a": ["b"] }))),
+        QuestionAnswer {
+            name: Some("Ada".into()),
+            via: Some("page".into()),
+            ..answer(QuestionAction::Accept, Some(json!({ "a": ["b"] })))
+        },
         answer(QuestionAction::Decline, None),
         answer(QuestionAction::Cancel, None),
     ];

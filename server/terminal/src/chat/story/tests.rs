@@ -155,6 +155,7 @@ async fn a_tool_is_one_line() {
         is_error: false,
         duration_ms: None,
         decisions: Vec::new(),
+        questions: Vec::new(),
     };
     let (out, err, _) = tell([text("Let me"), call, result, text("done")]);
     assert_eq!((out.as_str(), err.as_str()), ("Let me\ndone", "roll {\"count\":2} -> 4, 2\n"));

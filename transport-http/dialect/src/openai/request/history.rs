@@ -172,6 +172,7 @@ fn result(message: Spoken, calls: &[(String, String)], place: &str) -> Result<Ch
         step_id: None,
         images: Vec::new(),
         decisions: Vec::new(),
+        questions: Vec::new(),
     })
 }
 

@@ -1,0 +1,65 @@
+//! What kind of event it is.
+
+use alloc::string::String;
+
+use super::{ErrorReport, EventBody};
+
+impl EventBody {
+    /// Whether this event is sent only to subscribers that asked for extensions.
+    pub fn is_extension(&self) -> bool {
+        match self {
+            Self::Status { .. }
+            | Self::UserMessage { .. }
+            | Self::TurnStart { .. }
+            | Self::TextDelta { .. }
+            | Self::ReasoningDelta { .. }
+            | Self::ToolCall { .. }
+            | Self::ToolOutput { .. }
+            | Self::ToolResult { .. }
+            | Self::Usage { .. }
+            | Self::StepComplete { .. }
+            | Self::ProviderRetry { .. }
+            | Self::Error { .. }
+            | Self::Steering { .. }
+            | Self::Done { .. }
+            | Self::TurnSealed => false,
+            Self::StepRewound { .. }
+            | Self::RetryEnded { .. }
+            | Self::ProviderSilent { .. }
+            | Self::QueueChanged { .. }
+            | Self::TargetSwitched { .. }
+            | Self::TargetRestored { .. }
+            | Self::ApprovalRequested { .. }
+            | Self::ApprovalResolved { .. }
+            | Self::QuestionAsked(_)
+            | Self::QuestionSettled { .. }
+            | Self::ReviewStarted { .. }
+            | Self::ReviewCompleted { .. }
+            | Self::CompactionStarted { .. }
+            | Self::CompactionCompleted { .. }
+            | Self::ReportMissing { .. }
+            | Self::ReportForced { .. }
+            | Self::StepsCollapsed { .. }
+            | Self::FinalReport(_)
+            | Self::Unknown => true,
+        }
+    }
+
+    /// Creates an error with a message and no details.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::Error(ErrorReport::new(message))
+    }
+
+    /// Whether this is streamed text: cheap, frequent, and durable only as part of its chunk.
+    pub fn is_delta(&self) -> bool {
+        matches!(self, Self::TextDelta { .. } | Self::ReasoningDelta { .. } | Self::ToolOutput { .. })
+    }
+
+    /// Returns the streamed text of a `text-delta` or `reasoning-delta`.
+    pub fn delta(&self) -> Option<&str> {
+        match self {
+            Self::TextDelta { delta } | Self::ReasoningDelta { delta } => Some(delta),
+            _ => None,
+        }
+    }
+}
