@@ -23,6 +23,9 @@ const TRIAL_MS = 170_000;
 /** Timeout of the beginning of a login: discovery and registration at its authorization server. */
 const LOGIN_MS = 60_000;
 
+/** Timeout of a message with large attachments. */
+const UPLOAD_MS = 150_000;
+
 const get = (path) => call('GET', path);
 
 /** The JSON response of a call. `body`: the request body; `patience`: the timeout of a change in milliseconds. */
@@ -131,6 +134,13 @@ export function getHistory(id, limit, beforeSeq) {
 export const getApprovals = (id) => get(`${conversation(id)}/approvals`);
 /** Answers a request for approval. */
 export const answerApproval = (id, answer) => call('POST', `${conversation(id)}/approvals`, answer);
+/** Starts a turn with a message that does not fit into a frame. Resolves to `{ id, cursor }` once it has begun: its conversation, and where its events begin. */
+export async function startTurn(message) {
+  const response = await answered('POST', 'chat', message, UPLOAD_MS);
+  response.body.cancel(); // the socket has its events
+  return { id: response.headers.get('x-conversation-id'), cursor: response.headers.get('x-cursor') };
+}
+
 /** Answers a question of a running tool. */
 export const answerQuestion = (id, answer) => call('POST', `${conversation(id)}/questions`, answer);
 /** Revokes a tool that was allowed for the whole conversation. */

@@ -104,7 +104,7 @@ function route() {
     open.leave();
     dismiss('message');
   }
-  open = new Conversation({ id, socket, dock, onChange: render, model: () => composer.model });
+  open = new Conversation({ id, socket, dock, onChange: render, onMade: adopt, onRefused: refused, model: () => composer.model });
   isDue = false;
   composer.text = draftOf(id);
   composer.images.all = [];
@@ -206,11 +206,15 @@ function receive(message) {
       return settings.changed();
     case 'chat.error':
       if (id !== undefined && id !== open.id) return;
-      if (!open.refused(message.message)) toast(message.message, 'message');
-      return giveBack();
+      return refused(message.message);
     case 'error':
       return toast(message.message, 'message');
   }
+}
+
+function refused(why) {
+  if (!open.refused(why)) toast(why, 'message');
+  giveBack();
 }
 
 function adopt(id) {

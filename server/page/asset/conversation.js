@@ -17,7 +17,7 @@
 // If the stream and the status disagree for a while (because an event was lost or a server restarted), everything is
 // loaded again.
 import { Again } from './again.js';
-import { ApiError, getHistory, isConversationId } from './api.js';
+import { ApiError, getHistory, isConversationId, startTurn } from './api.js';
 import { withoutFiles } from './files.js';
 import { perFrame } from './frame.js';
 import { Outgoing } from './outgoing.js';
@@ -35,6 +35,9 @@ const isBegin = (event) => isPrompt(event) || event.retryOf !== undefined || isS
 /** The server's message about a deleted conversation. */
 const GONE = /^there is no conversation/;
 
+/** Larger images and PDFs do not fit into one frame, in characters. */
+const MOST_BY_SOCKET = 3_000_000;
+
 /** This page can withdraw text, so a broken answer may be streamed again. */
 const WITH_REWINDS = { retry: { afterContent: 'rewind' }, extensions: true };
 
@@ -45,6 +48,8 @@ export class Conversation {
   #model;
   #dock;
   #onChange;
+  #onMade;
+  #onRefused;
   #again;
   #timeline = new Timeline();
   #status = 'idle';
@@ -64,9 +69,13 @@ export class Conversation {
   #watchdog = new Watchdog(() => this.#distrust());
   #drain = perFrame(() => this.#takeInbox());
 
-  /** Without `id`, the conversation is created by its first message. `model()`: the selected model. */
-  constructor({ id, socket, dock, onChange, model }) {
+  /**
+   * Without `id`, the conversation is created by its first message. `model()`: the selected model. `onMade(id)` and
+   * `onRefused(why)`: what became of a message that was sent without the socket.
+   */
+  constructor({ id, socket, dock, onChange, onMade, onRefused, model }) {
     this.id = id;
+    [this.#onMade, this.#onRefused] = [onMade, onRefused];
     this.#socket = socket;
     this.#dock = dock;
     this.#onChange = onChange;
@@ -254,12 +263,26 @@ export class Conversation {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
     const pictures = images.length > 0 && { images: images.map(({ url, mimeType }) => ({ url, mimeType })) };
     const command = { type: 'chat.send', conversationId: this.id, message, model, modelSettings, ...pictures, ...WITH_REWINDS };
-    if (!this.#socket.send(command)) return false;
+    const isLarge = images.reduce((sum, { url }) => sum + url.length, 0) > MOST_BY_SOCKET;
+    if (isLarge ? !this.#socket.isOpen : !this.#socket.send(command)) return false;
     this.#resumed = false;
     this.#again.offer(null);
     this.#outgoing.prompt(message, images);
+    if (isLarge) this.#upload(command);
     this.#onChange();
     return true;
+  }
+
+  /** Sends a message that is too large for the socket, which has its events all the same. */
+  async #upload({ type, ...message }) {
+    try {
+      const { id, cursor } = await startTurn(message);
+      if (this.#left || this.id) return;
+      this.#onMade(id);
+      this.#subscribed = this.command('chat.subscribe', { cursor, extensions: true });
+    } catch (error) {
+      if (!this.#left) this.#onRefused(error instanceof ApiError ? error.message : 'Not sent: the server cannot be reached.');
+    }
   }
 
   /** Queues a text for the running turn. Returns false if there is no connection. */

@@ -13,8 +13,8 @@ const drop = byId('composer').querySelector('.field');
 const PDF = 'application/pdf';
 const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', PDF];
 const MOST = 16;
-/** A message must fit into one WebSocket frame, in characters. */
-const MOST_TOGETHER = 3_500_000;
+/** A message must fit into the body of a request, in characters: 12 MB. */
+const MOST_TOGETHER = 16_000_000;
 /** A larger file is scaled down, in bytes; maximum length of the longer side, in pixels. */
 const LARGE = 600_000;
 const LONGEST_SIDE = 1600;
@@ -72,7 +72,7 @@ export class Images {
       const image = await read(file).catch(() => null);
       if (!image) toast(`${file.name || 'The file'} could not be read.`, 'message');
       else if (this.#images.length >= MOST) toast(`A message has at most ${MOST} images and PDFs.`, 'message');
-      else if (this.#size + image.url.length > MOST_TOGETHER) toast(`${file.name || 'The file'} is too large: the images and PDFs of a message have at most 2.6 MB.`, 'message');
+      else if (this.#size + image.url.length > MOST_TOGETHER) toast(`${file.name || 'The file'} is too large: the images and PDFs of a message have at most 12 MB.`, 'message');
       else this.#images.push(image);
     }
     this.#show();

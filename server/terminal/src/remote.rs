@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::Hidden;
 use anyhow::{Context as _, Error, Result, anyhow};
-use everturn_wire::ErrorBody;
+use everturn_wire::{Command, ErrorBody};
 use reqwest::{
     StatusCode,
     header::{CONTENT_TYPE, DATE, HeaderMap, LINK},
@@ -20,6 +20,9 @@ pub(crate) use clock::Clock;
 
 /// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Timeout of a message with large attachments.
+const UPLOAD: Duration = Duration::from_secs(150);
 
 /// A running server.
 pub(crate) struct Remote<'a> {
@@ -77,19 +80,36 @@ impl<'a> Remote<'a> {
         self.ask(self.client.delete(&call), call).await
     }
 
+    /// Starts a turn with a message that does not fit into a frame of the socket. Returns the cursor at which its events begin.
+    pub(crate) async fn start_turn(&self, message: &Command) -> Result<String> {
+        let call = self.address.call("/chat");
+        let request = json(self.client.post(&call).timeout(UPLOAD), message)?;
+        let response = self.answered(request, &call).await?;
+        let cursor = response.as_ref().and_then(|response| response.headers().get("x-cursor")?.to_str().ok());
+        cursor.map(str::to_owned).context("the server is too old for attachments of this size")
+    }
+
     async fn ask(&self, request: reqwest::RequestBuilder, call: String) -> Result<Option<Answer>> {
+        let Some(response) = self.answered(request, &call).await? else { return Ok(None) };
+        let (next, clock) = (next_page(response.headers()), clock(response.headers()));
+        let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
+        Ok(Some(Answer { call, next, clock, body: body.into() }))
+    }
+
+    /// Returns the response if it is a success; `None` if the resource does not exist.
+    async fn answered(
+        &self,
+        request: reqwest::RequestBuilder,
+        call: &str,
+    ) -> Result<Option<reqwest::Response>> {
         let request = match self.token {
             Some(token) => request.bearer_auth(token.reveal()),
             None => request,
         };
-        let response = request.send().await.map_err(|error| self.unsent(&call, error))?;
+        let response = request.send().await.map_err(|error| self.unsent(call, error))?;
         match response.status() {
             StatusCode::NOT_FOUND => Ok(None),
-            StatusCode::OK => {
-                let (next, clock) = (next_page(response.headers()), clock(response.headers()));
-                let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
-                Ok(Some(Answer { call, next, clock, body: body.into() }))
-            }
+            StatusCode::OK => Ok(Some(response)),
             StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY => {
                 let body = response.bytes().await.with_context(|| format!("cannot read {call}"))?;
                 let refused = serde_json::from_slice::<ErrorBody>(&body);

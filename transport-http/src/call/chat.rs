@@ -18,6 +18,9 @@ use crate::{
 
 /// The header with the conversation of a started turn.
 pub(crate) const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
+
+/// Where the events of the turn begin, for clients that read them elsewhere.
+const CURSOR: HeaderName = HeaderName::from_static("x-cursor");
 /// The header that names a request, so that it is paid for once.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -46,6 +49,9 @@ pub(crate) async fn send(
     let mut response = (headers, relay::body(subscription, Format::Ndjson, place)).into_response();
     if let Ok(id) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(CONVERSATION_ID, id);
+    }
+    if let Ok(from) = HeaderValue::from_str(&started.from.to_string()) {
+        response.headers_mut().insert(CURSOR, from);
     }
     Ok(response)
 }

@@ -9,8 +9,8 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use everturn_wire::Image;
 
-/// Maximum size of an image or a PDF, and of a text, in bytes. A message must fit into one frame.
-const LARGEST: u64 = 2_600_000;
+/// Maximum size of an image or a PDF, and of a text, in bytes. A message must fit into the body of a request.
+const LARGEST: u64 = 12_000_000;
 const LARGEST_TEXT: u64 = 400_000;
 
 /// Endings of names, and their media types.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use everturn_wire::{Answered, ConversationId, Models, QuestionAnswer, QueueCancelled, Retried};
+use everturn_wire::{Answered, Command, ConversationId, Models, QuestionAnswer, QueueCancelled, Retried};
 use tokio::time::timeout;
 
 use super::{
@@ -26,6 +26,9 @@ use crate::{
 
 /// Timeout of a request. It is short because nothing of a turn is shown meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Larger images and PDFs do not fit into one frame, in bytes of their URLs.
+const MOST_BY_SOCKET: usize = 3_000_000;
 
 /// Maximum length of a displayed name of a conversation, in characters.
 const ASKED: usize = 60;
@@ -132,6 +135,21 @@ impl Server {
             Ok(answer.read::<Retried>()?.cursor)
         };
         self.patiently(ask).await
+    }
+
+    /// Sends a message with attachments that are too large for a frame, and returns the command that follows its turn instead.
+    pub(super) async fn shortened(&self, command: Command) -> Result<Command> {
+        match &command {
+            Command::ChatSend { conversation_id: Some(id), images: Some(images), extensions, .. }
+                if images.iter().map(|image| image.url.len()).sum::<usize>() > MOST_BY_SOCKET =>
+            {
+                let (conversation_id, extensions) = (id.clone(), *extensions);
+                let cursor =
+                    Some(Remote::new(&self.address, self.token.as_ref())?.start_turn(&command).await?);
+                Ok(Command::ChatSubscribe { conversation_id, cursor, extensions })
+            }
+            _ => Ok(command),
+        }
     }
 
     /// Answers a question of a tool. Returns false if it is too late.

@@ -194,7 +194,7 @@ impl<'a> Turn<'a> {
                 extensions,
             },
         };
-        self.link.send(command).await
+        self.link.send(self.server.shortened(command).await?).await
     }
 
     /// Shows the turn until it ends.
