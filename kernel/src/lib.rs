@@ -38,6 +38,7 @@ mod route;
 mod settings;
 mod snapshot;
 mod span;
+mod tool_call;
 mod turn;
 mod wait;
 mod want;
@@ -56,15 +57,14 @@ pub use millis::Millis;
 pub use op::Op;
 pub use phase::Outcome;
 pub use preset::{Cycling, Exponential, Handover, Switches, Walls};
-pub use provider::{
-    Arguments, FinishReason, Hold, Provider, ProviderInfo, Request, Silence, StreamEvent, ToolCall, ToolSpec,
-};
+pub use provider::{FinishReason, Hold, Provider, ProviderInfo, Request, Silence, StreamEvent, ToolSpec};
 pub use report::{FINAL_REPORT, ReportRule};
 pub use retry::{NoRetry, Retry, RetryStrategy, Schedule};
 pub use review::{Assessment, ReviewAnswer, ReviewAttempt, ReviewerSwitch};
 pub use route::Target;
 pub use settings::{AfterContent, Budget, Compaction, Settings};
 pub use snapshot::{RestoreError, Snapshot};
+pub use tool_call::{Arguments, ToolCall};
 pub use turn::{Prompt, Turn};
 pub use wait::{Moment, Wait};
 pub use want::Want;

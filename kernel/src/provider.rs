@@ -5,7 +5,7 @@ use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 use everturn_wire::{Because, Echo, Failure, Message, Parameters, TraceContext, Usage, Value};
 use futures_core::stream::BoxStream;
 
-use crate::{CheckedCall, Limits, Op, Summary};
+use crate::{CheckedCall, Limits, Op, Summary, ToolCall};
 
 /// A model API.
 ///
@@ -153,33 +153,6 @@ pub struct Silence {
     pub left_ms: Option<u64>,
     /// Whether the connection shows signs of life, such as keep-alive comments.
     pub alive: bool,
-}
-
-/// A tool call by the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolCall {
-    /// The provider's id of the call, unique within its step.
-    pub id: String,
-    /// The tool's name.
-    pub name: String,
-    /// Its arguments.
-    pub arguments: Arguments,
-    /// Opaque provider data that must be sent back with it.
-    pub echo: Option<Echo>,
-}
-
-/// The arguments of a tool call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Arguments {
-    /// The arguments parsed as JSON.
-    Parsed(Value),
-    /// The arguments did not parse. The tool is not run, and the model receives the reason.
-    Malformed {
-        /// The text received.
-        raw: String,
-        /// The parse error.
-        reason: String,
-    },
 }
 
 /// The reason why the model stopped.

@@ -35,8 +35,8 @@ use host::TurnHost;
 pub(crate) use branch::{Fork, NoFork, fork, loose_end, standing, user_messages};
 pub(crate) use enter::{begin, go_on_if_due, may_continue, send};
 pub(crate) use ports::Ports;
+pub(crate) use request::may_summarize;
 pub(crate) use settle::close_idle;
-pub(crate) use summary::may_summarize;
 pub(crate) use turn_task::{TurnSettings, TurnTask};
 
 /// Runs turns until none is left or one is parked, then leaves the seat. Turns are boxed, because this future would hold each

@@ -1,8 +1,5 @@
 //! One provider call: a request, its response, and the events read from it.
 
-#[cfg(any(test, feature = "replay"))]
-pub(crate) mod replay;
-
 use std::{
     collections::VecDeque,
     mem,

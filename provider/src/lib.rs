@@ -21,7 +21,10 @@ mod http;
 mod limit;
 mod lister;
 mod parameter;
+mod redactor;
 mod relay;
+#[cfg(any(test, feature = "replay"))]
+mod replay;
 mod responses;
 mod scripted;
 mod secret;
@@ -29,7 +32,7 @@ mod sse;
 mod surrogate;
 
 #[cfg(any(test, feature = "replay"))]
-pub use exchange::replay::{Dialect, Ending, replay};
+pub use replay::{Dialect, Ending, replay};
 
 pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chat::{ChatCompletions, ChatConfig, HistoryForm, OutputLimit, ReturnReasoning};
@@ -38,8 +41,9 @@ pub use demo::Demo;
 pub use gemini::{Gemini, GeminiConfig};
 pub use http::{HttpClient, HttpConfig, Timeouts};
 pub use lister::{ListedModel, Lister};
+pub use redactor::Redactor;
 pub use relay::{AnswerForm, KeyHeader, Relay, RelayEvent, RelayRequest};
 pub use responses::{Responses, ResponsesConfig};
 pub use scripted::{Cue, Scripted};
-pub use secret::{Redactor, Secret};
+pub use secret::Secret;
 pub use sse::{EventTooLarge, SseDecoder, SseEvent};

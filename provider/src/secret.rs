@@ -1,13 +1,11 @@
 //! Secrets, which are never displayed.
 
 mod mask;
-mod redactor;
 mod veil;
 
 use std::fmt;
 
 pub(crate) use mask::Mask;
-pub use redactor::Redactor;
 pub(crate) use veil::Veil;
 
 /// A credential. Neither `Debug` nor any message of this crate shows it.

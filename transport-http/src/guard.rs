@@ -18,7 +18,7 @@ use axum::{
 
 use everturn_wire::CallerName;
 
-use crate::{refusal::Refusal, response_headers};
+use crate::{refusal::Refusal, response_headers, router::refused};
 pub use known::{Callers, KnownCaller, TokenHash};
 use rules::Rules;
 
@@ -116,7 +116,7 @@ async fn comes_from_here(State(rules): State<Arc<Rules>>, request: Request, next
     if request.uri().path() != HEALTH
         && let Err(refusal) = rules.check_site(&request)
     {
-        return refusal.at(request.uri().path());
+        return refused(refusal, request.uri().path());
     }
     next.run(request).await
 }
@@ -126,7 +126,7 @@ async fn is_owner(State(rules): State<Arc<Rules>>, request: Request, next: Next)
         true => next.run(request).await,
         false => {
             let why = "only from a browser or terminal on the server's own machine, or with its token (EVERTURN_TOKEN)";
-            Refusal::new(StatusCode::FORBIDDEN, why).at(request.uri().path())
+            refused(Refusal::new(StatusCode::FORBIDDEN, why), request.uri().path())
         }
     }
 }
@@ -138,7 +138,7 @@ async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next
     let Some(caller) = rules.caller(&request) else {
         let why = "this server asks for its token, or a caller's that is valid: send it as `Authorization: Bearer <token>`, or for a WebSocket as the \
                    subprotocols `everturn, bearer.<base64url of the token>`";
-        return Refusal::new(StatusCode::UNAUTHORIZED, why).at(request.uri().path());
+        return refused(Refusal::new(StatusCode::UNAUTHORIZED, why), request.uri().path());
     };
     let asked = Asked { name: rules.name(&request, &caller), is_administrator: caller.is_administrator() };
     rules.note(&mut request, caller);

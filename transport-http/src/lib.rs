@@ -33,10 +33,11 @@ mod query;
 mod refusal;
 mod relay;
 mod response_headers;
+mod router;
 
-pub use api::{router, router_with_sockets};
 pub use connection::{Certificate, CertificateError, ConnectionLimits, Peer, serve, serve_tls};
 pub use control::read_span;
 pub use guard::{Access, AccessError, Asked, Callers, Guard, KnownCaller, TokenHash};
 pub use limits::CallLimits;
 pub use metrics::{Metrics, MetricsError};
+pub use router::{router, router_with_sockets};

@@ -9,8 +9,6 @@ use axum::{
 use everturn_orchestrator::{Error, Fault};
 use everturn_wire::ErrorBody;
 
-use crate::{ag_ui, ai_sdk, chat_client, openai, pass};
-
 /// Maximum length of an explanation, in bytes. It may contain a client's text of megabytes.
 const MAX_EXPLANATION: usize = 1024;
 
@@ -71,19 +69,6 @@ impl Refusal {
     /// Returns the explanation alone, shortened to a bounded length.
     pub(crate) fn into_text(self) -> String {
         shortened(self.why)
-    }
-
-    /// Returns the response in the format expected at this path.
-    pub(crate) fn at(self, path: &str) -> Response {
-        if let Some(dialect) = pass::dialect_of(path) {
-            pass::refused(dialect, self)
-        } else if openai::is_path(path) {
-            openai::refused(self)
-        } else if ai_sdk::is_path(path) || ag_ui::is_path(path) {
-            chat_client::Plain::from(self).into_response()
-        } else {
-            self.into_response()
-        }
     }
 }
 

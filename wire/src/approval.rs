@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationId, StepId, TurnId, Value, Verdict};
+use crate::{ConversationId, StepId, TurnId, Value};
 
 /// A tool call that waits for a person's approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,28 @@ pub struct ApprovalAnswer {
     /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+}
+
+/// The outcome of an approval request. Only `allowed` lets the tool run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The tool may run.
+    Allowed,
+    /// The tool may not run.
+    Denied,
+    /// No decision: the reviewer failed.
+    Failed,
+    /// No decision in time.
+    TimedOut,
+    /// The turn ended first.
+    Cancelled,
+    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
+    #[serde(other)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    Unknown,
 }
 
 /// A decision on whether a tool call may run. Kept with the call's result.

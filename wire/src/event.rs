@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     ApprovalScope, CallerCall, Category, ConversationId, Decision, FinalReport, ForcedBy, Question,
-    QuestionKind, QuestionOutcome, SettledQuestion, StepId, TurnId,
+    QuestionKind, QuestionOutcome, SettledQuestion, StepId, TurnId, Verdict,
 };
 
 mod because;
@@ -25,7 +25,7 @@ mod usage;
 
 pub use because::Because;
 pub use compaction::{CompactionCause, CompactionOutcome};
-pub use outcome::{RetryOutcome, Verdict};
+pub use outcome::RetryOutcome;
 pub use output::OutputStream;
 pub use queue::QueuedMessage;
 pub use reason::DoneReason;

@@ -24,6 +24,7 @@ mod export;
 mod failure;
 mod http;
 mod id;
+mod image;
 mod message;
 mod model_settings;
 mod priority;
@@ -37,15 +38,15 @@ mod trace;
 
 pub use approval::{
     Answered, ApprovalAnswer, ApprovalMode, ApprovalRequest, ApprovalScope, Approvals, Decider, Decision,
-    Revoked,
+    Revoked, Verdict,
 };
 pub use caller::{CallerName, InvalidCallerName};
 pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
-pub use command::{Command, CommandError, Image};
+pub use command::{Command, CommandError};
 pub use event::{
     AgentEvent, Because, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport,
     EventBody, OutputStream, QueuedMessage, RejectedImage, RetryOutcome, RetryPhase, RetryState, TargetRole,
-    Usage, Verdict,
+    Usage,
 };
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};
@@ -58,6 +59,7 @@ pub use http::{
     UsageKey, UsageReport, UsageRow,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
+pub use image::Image;
 pub use message::{DEFAULT_WORKSPACE, ServerMessage};
 pub use model_settings::ModelSettings;
 pub use priority::Priority;

@@ -7,7 +7,7 @@ use everturn_wire::{Chunk, Message, Role, StoredChunk};
 use super::{
     branch::standing,
     image,
-    summary::{kept_from, shorten},
+    summary::{cut, kept_from, shorten},
 };
 
 /// Returns the chunks that are sent to a model, oldest first. Omitted are errors, superseded chunks, images that this
@@ -32,6 +32,11 @@ pub(super) fn sent(
         }
     }
     view
+}
+
+/// Whether a history has an older part that can be summarized.
+pub(crate) fn may_summarize(chunks: &[Arc<StoredChunk>]) -> bool {
+    cut(&sent(chunks, None, None), None).is_some()
 }
 
 /// Puts a summary in the place of what precedes `keeps_from`. Long results and images that stay are shortened.

@@ -13,7 +13,6 @@ use everturn_kernel::{StreamEvent, Summary};
 use everturn_wire::{Category, Chunk, Failure, StoredChunk};
 use futures_util::FutureExt as _;
 
-use super::request as requests;
 use crate::{CompactionRequest, Compactor, panic::panic_text};
 
 pub(super) use collect::collected;
@@ -29,11 +28,6 @@ pub(super) fn kept_from(stored: &StoredChunk) -> Option<u64> {
         Chunk::System { keeps_from, .. } => *keeps_from,
         _ => None,
     }
-}
-
-/// Whether a history has an older part that can be summarized.
-pub(crate) fn may_summarize(chunks: &[Arc<StoredChunk>]) -> bool {
-    cut(&requests::sent(chunks, None, None), None).is_some()
 }
 
 /// Runs a compactor and returns its answer as the event of a summary call.

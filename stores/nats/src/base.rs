@@ -3,11 +3,11 @@
 //! A base has the chunks and the figures of sealed turns of up to [`APPENDS`] consecutive appends, but not their events and
 //! turns. Bases are a log of their own, beside the log of appends: readers read the bases, then the appends that no base
 //! covers. The writer of an append saves bases now and then, after the append was acknowledged. Old events are dropped by
-//! raising the [`Floor`], then deleting the appends below it.
+//! raising the [`Floor`](crate::floor::Floor), then deleting the appends below it.
 //!
 //! Why no reader sees a history with a hole, whoever else writes, drops events or removes the conversation:
 //!
-//! 1. A base depends on nothing but the appends that it covers. It is made by a [`Walk`], which checks that none is
+//! 1. A base depends on nothing but the appends that it covers. It is made by a [`Walk`](crate::walk::Walk), which checks that none is
 //!    missing, so it does not matter which node makes it, and when.
 //! 2. Each base follows the one before it without a gap: it is stored only if that one is still the last.
 //! 3. The floor only rises: it is stored only if the one before is still the last.
@@ -22,26 +22,22 @@
 
 mod content;
 mod extend;
-mod floor;
 
 use everturn_orchestrator::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{
     entry::Entry,
+    floor::{COVERS, EVENTS},
     label::{self, Label, Last, Unreadable},
     leader::Leader,
     marks::Mark,
+    payload,
 };
 
-pub(crate) use content::{Content, Seal, Segment};
-pub(crate) use extend::{APPENDS, Bases};
-pub(crate) use floor::Floor;
+pub(crate) use content::{APPENDS, Content, Seal, Segment};
+pub(crate) use extend::Bases;
 
-/// Header: the last append that a base covers, or the last one below the floor.
-const COVERS: &str = "Ev-Covers";
-/// Header: how many events the conversation has up to there.
-const EVENTS: &str = "Ev-Events";
 /// Header: the hash of a base's content.
 const HASH: &str = "Ev-Hash";
 /// Header of a part of a base: the base that it must follow.
@@ -90,7 +86,7 @@ pub(crate) async fn content(
     entry: &Entry,
     label: &Label,
 ) -> Result<Content, JournalError> {
-    let content = entry.content(leader, id, label).await?;
+    let content = payload::content(leader, id, entry, label).await?;
     let hash = label::text(&entry.headers, HASH).map_err(|error| entry.unreadable(id, &error))?;
     Content::read(&content, hash).map_err(|error| entry.unreadable(id, &error))
 }

@@ -8,7 +8,6 @@ use everturn_wire::ConversationId;
 use crate::{
     error::{damaged, newer},
     label::{self, Label, Last},
-    leader::Leader,
     record,
 };
 
@@ -34,19 +33,6 @@ impl Entry {
 
     pub(crate) fn last(&self, id: &ConversationId) -> Result<Last, JournalError> {
         Ok(Last { version: self.sequence, label: self.label(id)? })
-    }
-
-    /// Returns its content, wherever that is.
-    pub(crate) async fn content(
-        &self,
-        leader: &Leader,
-        id: &ConversationId,
-        label: &Label,
-    ) -> Result<Bytes, JournalError> {
-        match &label.parts {
-            None => Ok(self.payload.clone()),
-            Some(parts) => parts.read(leader, id, &label.id).await,
-        }
     }
 
     /// Returns the error when it cannot be read.

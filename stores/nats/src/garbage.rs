@@ -8,13 +8,21 @@ use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
 use tokio::time;
 
-use crate::{error::failed, journal::NatsJournal, leader::has_passed};
-
-/// Header of a part: the version that its append must follow.
-pub(crate) const AFTER: &str = "Ev-After";
+use crate::{error::failed, journal::NatsJournal, leader::has_passed, parts::AFTER};
 
 /// Age from which a part that no append names is garbage: no append takes as long.
 pub(crate) const OLD: Duration = Duration::from_secs(60 * 60);
+
+impl NatsJournal {
+    /// Deletes the parts of large appends that were never completed and are at least this old. Returns the number of
+    /// appends. [`Journal::drop_ephemeral`](everturn_orchestrator::Journal::drop_ephemeral) does this, too, for those that are an hour old.
+    ///
+    /// # Errors
+    /// When the storage fails; another call continues.
+    pub async fn sweep(&self, age: Duration) -> Result<usize, JournalError> {
+        sweep(self, age).await
+    }
+}
 
 /// Deletes parts of this age that no append names. Returns how many appends had some.
 pub(crate) async fn sweep(journal: &NatsJournal, age: Duration) -> Result<usize, JournalError> {

@@ -9,17 +9,13 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
-use everturn_orchestrator::{
-    Commit, Cursor, Head, Journal, JournalError, NodeId, Page, Retention, Stored, StoredEvent, Unsealed,
-    Version, Window, kernel::Millis,
-};
-use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use everturn_orchestrator::{JournalError, NodeId};
+use everturn_wire::ConversationId;
 use tokio::time;
 
 use crate::{
-    ConnectError, Names, Options, base::Bases, cache::Cache, connect, entry::Entry, garbage, index::Index,
-    label, label::Last, leader::Leader, record, walk,
+    ConnectError, Names, Options, base::Bases, cache::Cache, connect, entry::Entry, index::Index,
+    label::Last, leader::Leader,
 };
 
 /// How often the last append is asked for again when an older one is returned than this process knows, and the pause before.
@@ -87,15 +83,6 @@ impl NatsJournal {
         &self.leader.client
     }
 
-    /// Deletes the parts of large appends that were never completed and are at least this old. Returns the number of
-    /// appends. [`Journal::drop_ephemeral`] does this, too, for those that are an hour old.
-    ///
-    /// # Errors
-    /// When the storage fails; another call continues.
-    pub async fn sweep(&self, age: Duration) -> Result<usize, JournalError> {
-        garbage::sweep(self, age).await
-    }
-
     /// Saves what reading a conversation needs, so that it takes fewer requests. The writer does this now and then in the
     /// background.
     ///
@@ -117,7 +104,7 @@ impl NatsJournal {
 
     /// Returns the last message of a conversation's appends. A server that was the leader until a moment ago may answer, too,
     /// without the latest ones: those that this process knows are waited for.
-    async fn last_entry(&self, id: &ConversationId) -> Result<Option<Entry>, JournalError> {
+    pub(crate) async fn last_entry(&self, id: &ConversationId) -> Result<Option<Entry>, JournalError> {
         let subject = self.leader.names().appends(id);
         for _ in 0..OLD_ANSWERS {
             let entry = self.leader.last(&subject).await?;
@@ -138,85 +125,5 @@ impl NatsJournal {
         let entry = self.last_entry(id).await?;
         let last = entry.map(|entry| entry.last(id)).transpose()?;
         Ok(last.filter(|last| !last.label.removes()))
-    }
-
-    /// Costs three requests, and one for each part of a large append.
-    async fn load_last(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
-        let Some(entry) = self.last_entry(id).await? else { return Ok(None) };
-        let label = entry.label(id)?;
-        let Some(mut head) = label.head.clone() else { return Ok(None) };
-        walk::check_last(&self.leader, id, &entry, &label).await?;
-        let turn = match label.wait {
-            None => None,
-            Some(wait) => {
-                let content = entry.content(&self.leader, id, &label).await?;
-                Some(record::turn(&content, wait).map_err(|error| entry.unreadable(id, &error))?)
-            }
-        };
-        self.retitle(id, &label.born, &mut head).await?;
-        let owner = label::node(&label.id);
-        self.cache.put(id, Last { version: entry.sequence, label });
-        Ok(Some(Stored { version: Version(entry.sequence), head, turn, owner }))
-    }
-}
-
-#[async_trait]
-impl Journal for NatsJournal {
-    async fn append(
-        &self,
-        id: &ConversationId,
-        expected: Version,
-        commit: Commit,
-    ) -> Result<Version, JournalError> {
-        self.append_commit(id, expected, commit).await
-    }
-
-    async fn load(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
-        self.load_last(id).await
-    }
-
-    async fn chunks(
-        &self,
-        id: &ConversationId,
-        window: Window,
-    ) -> Result<Vec<Arc<StoredChunk>>, JournalError> {
-        self.read_chunks(id, window).await
-    }
-
-    async fn events(
-        &self,
-        id: &ConversationId,
-        after: Cursor,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>, JournalError> {
-        self.read_events(id, after, limit).await
-    }
-
-    async fn metrics(&self, id: &ConversationId) -> Result<Vec<TurnMetrics>, JournalError> {
-        self.read_metrics(id).await
-    }
-
-    async fn conversations(&self, page: Page) -> Result<Vec<(ConversationId, Head)>, JournalError> {
-        self.index.read(|index| index.page(&page)).await
-    }
-
-    async fn rename(&self, id: &ConversationId, title: String) -> Result<bool, JournalError> {
-        self.set_title(id, title).await
-    }
-
-    async fn remove(&self, id: &ConversationId) -> Result<bool, JournalError> {
-        self.remove_all(id).await
-    }
-
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
-        self.remove_ephemeral(idle_since).await
-    }
-
-    async fn drop_events(&self, retention: Retention) -> Result<usize, JournalError> {
-        self.drop_old_events(retention).await
-    }
-
-    async fn unsealed(&self, before: Millis) -> Result<Vec<Unsealed>, JournalError> {
-        self.index.read(|index| index.unsealed(before)).await
     }
 }

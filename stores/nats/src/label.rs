@@ -1,5 +1,7 @@
 //! The headers of an append: what lists, waits and other writers need without reading its content.
 
+use std::time::Duration;
+
 use async_nats::{HeaderMap, HeaderValue, header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE};
 use everturn_orchestrator::{Commit, Head, Moment, NodeId, Wait, kernel::Millis};
 
@@ -11,6 +13,9 @@ use crate::{
 
 /// The version of the format of headers and content. A newer one is refused.
 pub(crate) const FORMAT: u32 = 1;
+
+/// How long the mark of a removal is kept. An append from before the removal that is still in some buffer is refused as long.
+pub(crate) const REMOVAL_KEPT: Duration = Duration::from_secs(60 * 60);
 
 /// Maximum length of the headers, in bytes. The server accepts 64 KiB.
 pub(crate) const MAX_HEADERS: usize = 48 << 10;

@@ -12,13 +12,16 @@
 //! saved form.
 
 mod append;
+mod attempt;
 mod base;
 mod batch;
 mod cache;
 mod cluster;
 mod connect;
+mod contract;
 mod entry;
 mod error;
+mod floor;
 mod garbage;
 mod index;
 mod journal;
@@ -28,9 +31,11 @@ mod marks;
 mod names;
 mod options;
 mod parts;
+mod payload;
 mod read;
 mod record;
 mod remove;
+mod rename;
 mod retention;
 mod server;
 mod state;

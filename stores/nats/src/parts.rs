@@ -1,11 +1,9 @@
 //! The content of an append that is too large for one message: stored in parts first, which the append then names.
 
-use bytes::Bytes;
-use everturn_orchestrator::JournalError;
-use everturn_wire::ConversationId;
 use sha2::{Digest as _, Sha256};
 
-use crate::{error::damaged, leader::Leader};
+/// Header of a part: the version that its append must follow.
+pub(crate) const AFTER: &str = "Ev-After";
 
 /// Size of a part, in bytes.
 pub(crate) const PART: usize = 512 << 10;
@@ -16,9 +14,9 @@ pub(crate) const LARGE: usize = 768 << 10;
 /// The parts that an append names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
-    count: usize,
-    bytes: usize,
-    hash: String,
+    pub(crate) count: usize,
+    pub(crate) bytes: usize,
+    pub(crate) hash: String,
 }
 
 impl Parts {
@@ -35,28 +33,6 @@ impl Parts {
         let mut words = text.split('/');
         let (count, bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         Some(Self { count, bytes, hash: words.next()?.to_owned() })
-    }
-
-    /// Reads the content of an append. Costs a request for each part.
-    pub(crate) async fn read(
-        &self,
-        leader: &Leader,
-        id: &ConversationId,
-        append: &str,
-    ) -> Result<Bytes, JournalError> {
-        let mut content = Vec::new();
-        for part in 0..self.count {
-            let subject = leader.names().part(id, append, part);
-            let missing = || damaged(id, &format!("part {part} of append {append} is missing"));
-            content.extend_from_slice(&leader.last(&subject).await?.ok_or_else(missing)?.payload);
-            if content.len() > self.bytes {
-                break;
-            }
-        }
-        if content.len() != self.bytes || hash(&content) != self.hash {
-            return Err(damaged(id, &format!("the parts of append {append} are not what was written")));
-        }
-        Ok(content.into())
     }
 }
 

@@ -6,12 +6,13 @@ use everturn_orchestrator::{Cursor, JournalError, Room, StoredEvent, Take, Windo
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use crate::{
-    base::{self, Base, Floor},
+    base::{self, Base},
     error::damaged,
+    floor::Floor,
     journal::NatsJournal,
     leader::Leader,
     marks::Mark,
-    record,
+    payload, record,
     view::View,
     walk::Walk,
 };
@@ -134,7 +135,7 @@ impl NatsJournal {
             if label.reach.end <= after.value() {
                 continue;
             }
-            let content = entry.content(&self.leader, id, &label).await?;
+            let content = payload::content(&self.leader, id, &entry, &label).await?;
             let found = record::events(&content).map_err(|error| entry.unreadable(id, &error))?;
             let wanted = found.into_iter().filter(|event| event.end > after);
             events.extend(wanted.take(limit - events.len()));
@@ -164,7 +165,7 @@ impl NatsJournal {
             let missing = || damaged(id, &format!("the append with version {version} is missing"));
             let entry = self.leader.at(version).await?.ok_or_else(missing)?;
             let label = entry.label(id)?;
-            let content = entry.content(&self.leader, id, &label).await?;
+            let content = payload::content(&self.leader, id, &entry, &label).await?;
             newest.push(record::sealed(&content).map_err(|error| entry.unreadable(id, &error))?);
             version = label.sealed_at;
         }
@@ -232,7 +233,7 @@ impl<'h> History<'h> {
             }
             let Some(walk) = &mut self.appends else { return Ok(None) };
             let Some((entry, label)) = walk.next().await? else { return Ok(None) };
-            let content = entry.content(self.leader, self.id, &label).await?;
+            let content = payload::content(self.leader, self.id, &entry, &label).await?;
             let chunks = record::chunks(&content).map_err(|error| entry.unreadable(self.id, &error))?;
             (chunks, label.reach)
         };

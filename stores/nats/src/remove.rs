@@ -1,19 +1,14 @@
 //! Removing conversations: an append that marks it, after which every writer is stale, then deletion.
 
-use std::time::Duration;
-
 use everturn_orchestrator::{JournalError, kernel::Millis};
 use everturn_wire::ConversationId;
 
 use crate::{
-    append::Attempt,
+    attempt::Attempt,
     garbage,
     journal::NatsJournal,
-    label::{Label, Last},
+    label::{Label, Last, REMOVAL_KEPT},
 };
-
-/// How long the mark is kept. An append from before the removal that is still in some buffer is refused as long.
-pub(crate) const MARK: Duration = Duration::from_secs(60 * 60);
 
 /// Header: the server deletes the message after this time.
 const TTL: &str = "Nats-TTL";
@@ -56,7 +51,7 @@ impl NatsJournal {
         let label = Label::removal(self.next_append(), last);
         let subject = self.leader.names().appends(id);
         let attempt = Attempt::new(&self.leader, &self.lost, id, subject, last.version, label);
-        let mark = attempt.header(TTL, format!("{}s", MARK.as_secs())).settle().await?;
+        let mark = attempt.header(TTL, format!("{}s", REMOVAL_KEPT.as_secs())).settle().await?;
         self.cache.forget(id);
         let names = self.leader.names();
         self.leader.purge(&names.appends(id), Some(mark.0)).await?;

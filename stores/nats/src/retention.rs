@@ -7,8 +7,9 @@ use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
 
 use crate::{
-    base::{self, Base, Floor, Seal, Segment},
+    base::{self, Base, Seal, Segment},
     error::damaged,
+    floor::Floor,
     journal::NatsJournal,
     label::Last,
     leader::has_passed,

@@ -4,7 +4,8 @@ use everturn_orchestrator::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{
-    base::{Base, Floor},
+    base::Base,
+    floor::Floor,
     journal::NatsJournal,
     label::Last,
     leader::{Leader, Patience},

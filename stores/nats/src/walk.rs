@@ -4,10 +4,10 @@ use everturn_orchestrator::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{
-    base::Floor,
     batch::MESSAGES,
     entry::Entry,
     error::damaged,
+    floor::Floor,
     label::{Label, Last, expected},
     leader::Leader,
     marks::{Mark, Reach},

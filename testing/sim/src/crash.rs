@@ -22,6 +22,7 @@ mod plan;
 mod script;
 mod summary;
 mod tally;
+mod time;
 mod tool;
 mod view;
 mod wait;

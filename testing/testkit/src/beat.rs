@@ -3,7 +3,19 @@
 use everturn_kernel::{Arguments, FINAL_REPORT, FinishReason, StreamEvent, Summary, ToolCall};
 use everturn_wire::{Category, Echo, Failure, Usage, Value};
 
-use crate::Beat;
+/// A beat of a stream. The stream ends after the last beat, which is a truncation unless that was a terminal event. The
+/// functions of this module create the usual ones.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "a script is short")]
+pub enum Beat {
+    /// Yields an event.
+    Say(StreamEvent),
+    /// Silence for this many milliseconds.
+    Wait(u64),
+    /// Silence for ever.
+    Hang,
+}
 
 /// Yields visible text.
 pub fn text(delta: &str) -> Beat {

@@ -12,6 +12,9 @@ use std::{
 
 use everturn_kernel::Millis;
 
+/// The start time of every script.
+pub const START: Millis = Millis(1_700_000_000_000);
+
 /// Maximum number of polls of a run. No script needs more unless the future spins.
 const MOST_POLLS: u32 = 200_000;
 

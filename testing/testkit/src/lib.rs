@@ -52,13 +52,14 @@ mod sleep;
 pub mod strategy;
 mod world;
 
-pub use clock::Clock;
+pub use beat::Beat;
+pub use clock::{Clock, START};
 pub use fact::Fact;
 pub use host::{Crashed, ScriptedHost};
 pub use invariant::{Invariants, Violation};
 pub use log::Log;
 pub use run::Run;
 pub use schedule::Delays;
-pub use script::{Beat, Person, Script, Tool};
+pub use script::{Person, Script, Tool};
 pub use sleep::{FakeSleep, Nap};
-pub use world::{START, World, play};
+pub use world::{World, play};

@@ -1,8 +1,8 @@
 //! Scripts: what the model, the tools and people do, and when.
 
-use everturn_kernel::{Check, Input, Prompt, ReviewAnswer, Settings, StreamEvent, ToolAnswer};
+use everturn_kernel::{Check, Input, Prompt, ReviewAnswer, Settings, ToolAnswer};
 
-use crate::{Delays, Nap, beat};
+use crate::{Beat, Delays, Nap, beat};
 
 /// The course of one turn, as data. Set the fields that matter and take the others from [`Script::default`], because
 /// fields may be added.
@@ -95,20 +95,6 @@ impl Script {
 
 fn nth(attempts: &[Vec<Beat>], number: u32) -> Vec<Beat> {
     attempts.get(number as usize).or(attempts.last()).cloned().unwrap_or_default()
-}
-
-/// A beat of a stream. The stream ends after the last beat, which is a truncation unless that was a terminal event. The
-/// functions of [`beat`] create the usual ones.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-#[allow(clippy::large_enum_variant, reason = "a script is short")]
-pub enum Beat {
-    /// Yields an event.
-    Say(StreamEvent),
-    /// Silence for this many milliseconds.
-    Wait(u64),
-    /// Silence for ever.
-    Hang,
 }
 
 /// A person who answers every request for approval.

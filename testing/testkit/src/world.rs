@@ -7,10 +7,7 @@ use everturn_kernel::{
 };
 use everturn_wire::TurnId;
 
-use crate::{Clock, FakeSleep, Invariants, Log, Nap, Run, Script, ScriptedHost, Violation};
-
-/// The start time of every script.
-pub const START: Millis = Millis(1_700_000_000_000);
+use crate::{Clock, FakeSleep, Invariants, Log, Nap, Run, START, Script, ScriptedHost, Violation};
 
 /// Maximum number of processes of a run. No script needs more unless it makes no progress.
 const MOST_PROCESSES: u32 = 10_000;

@@ -10,26 +10,6 @@ use std::{
 
 use serde_json::Value;
 
-/// The cycles that are left, by crate, module and the modules that hold it together. The list only shrinks: one that is gone must be
-/// removed here.
-const LEFT: [(&str, &str, &[&str]); 15] = [
-    ("kernel", "", &["check", "provider"]),
-    ("orchestrator", "session", &["request", "summary"]),
-    ("provider", "", &["answer", "anthropic", "chat", "exchange", "gemini", "responses"]),
-    ("provider", "", &["config", "endpoint", "http", "secret"]),
-    ("stores/nats", "", &["append", "base", "garbage", "index", "journal", "remove", "title", "walk"]),
-    ("stores/nats", "", &["entry", "label", "leader", "parts"]),
-    ("stores/nats", "base", &["content", "extend"]),
-    ("testing/sim", "crash", &["book", "wait"]),
-    ("testing/sim", "crash::nodes", &["model", "node", "tool", "watch", "world"]),
-    ("testing/testkit", "", &["beat", "script"]),
-    ("testing/testkit", "", &["host", "world"]),
-    ("transport-http", "", &["api", "refusal"]),
-    ("transport-http/dialect", "ai_sdk", &["message", "request"]),
-    ("wire", "", &["approval", "event"]),
-    ("wire", "", &["bound", "command"]),
-];
-
 /// The segments of a module's path; none for the crate itself.
 type Name = Vec<String>;
 
@@ -245,7 +225,7 @@ fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<Vec<String>> {
 }
 
 #[test]
-fn modules_have_no_cycles_but_those_that_are_left() {
+fn modules_have_no_cycles() {
     let crates = crates();
     assert!(crates.len() > 15, "{crates:?}");
     let (mut found, mut count) = (BTreeSet::new(), 0);
@@ -261,14 +241,7 @@ fn modules_have_no_cycles_but_those_that_are_left() {
         }
     }
     assert!(count > 500, "imports are found: {count}");
-    // What joins such a cycle is in it through one of these, and leaves it with them.
-    let is_left = |(krate, room, circle): &(String, String, Vec<String>), left: &(&str, &str, &[&str])| {
-        krate == left.0 && room == left.1 && left.2.iter().all(|member| circle.iter().any(|it| it == member))
-    };
-    let new: Vec<_> = found.iter().filter(|circle| !LEFT.iter().any(|left| is_left(circle, left))).collect();
-    assert!(new.is_empty(), "modules that use each other: {new:#?}");
-    let gone: Vec<_> = LEFT.iter().filter(|left| !found.iter().any(|circle| is_left(circle, left))).collect();
-    assert!(gone.is_empty(), "no longer there, so remove them from the list: {gone:#?}");
+    assert!(found.is_empty(), "modules that use each other: {found:#?}");
 }
 
 #[test]

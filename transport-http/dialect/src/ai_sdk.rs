@@ -16,9 +16,10 @@ mod spoken;
 pub use chunks::Chunks;
 pub use data::queued;
 pub use frame::{Frame, FrameAsk, FrameError};
+pub use message::Response;
 pub use place::Place;
 pub use reply::{Reply, ReplyFrame};
-pub use request::{Ask, ChatRequest, Response};
+pub use request::{Ask, ChatRequest};
 
 /// The major version of the client's `ai` package. Each has chunks that older versions reject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,9 +8,9 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Command, Image, retry_set::RetrySet};
+use super::{Command, retry_set::RetrySet};
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, ModelSettings, Priority, QuestionAction, RequiredReport,
+    ApprovalMode, ApprovalScope, ConversationId, Image, ModelSettings, Priority, QuestionAction, RequiredReport,
     RetrySettings, StepId, TurnId, Value, Verdict,
 };
 

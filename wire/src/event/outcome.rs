@@ -1,4 +1,4 @@
-//! Outcomes of retries and approvals.
+//! Outcomes of retries.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,28 +18,6 @@ pub enum RetryOutcome {
     TooLong,
     /// The next failure was not retryable.
     NotRetryable,
-    /// A value from a newer version. The original is not kept; it serializes as `unknown`.
-    #[serde(other)]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    Unknown,
-}
-
-/// The outcome of an approval request. Only `allowed` lets the tool run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Verdict {
-    /// The tool may run.
-    Allowed,
-    /// The tool may not run.
-    Denied,
-    /// No decision: the reviewer failed.
-    Failed,
-    /// No decision in time.
-    TimedOut,
-    /// The turn ended first.
-    Cancelled,
     /// A value from a newer version. The original is not kept; it serializes as `unknown`.
     #[serde(other)]
     #[cfg_attr(feature = "schema", schemars(skip))]

@@ -7,8 +7,10 @@ use everturn_orchestrator::{Head, JournalError, kernel::Millis};
 use everturn_wire::{Chunk, ConversationId, StoredChunk, TurnMetrics};
 use serde::{Deserialize, Serialize};
 
-use super::APPENDS;
-use crate::{entry::Entry, label::Label, leader::Leader, marks::Mark, parts::hash, record};
+use crate::{entry::Entry, label::Label, leader::Leader, marks::Mark, parts::hash, payload, record};
+
+/// Number of appends that a base covers.
+pub(crate) const APPENDS: u64 = 64;
 
 /// Size of appends from which a base covers no more, in bytes: readers read entire bases.
 const BYTES: usize = 512 << 10;
@@ -105,7 +107,7 @@ impl Segment {
         entry: &Entry,
         label: Label,
     ) -> Result<(), JournalError> {
-        let content = entry.content(leader, id, &label).await?;
+        let content = payload::content(leader, id, entry, &label).await?;
         let digest = record::digest(&content).map_err(|error| entry.unreadable(id, &error))?;
         if let Some(figures) = digest.sealed {
             let before = label.marks.before();

@@ -6,16 +6,14 @@ use everturn_orchestrator::JournalError;
 use everturn_wire::ConversationId;
 use tokio::sync::Semaphore;
 
-use super::{AFTER, Base, COVERS, EVENTS, HASH, Segment};
+use super::{AFTER, APPENDS, Base, HASH, Segment};
 use crate::{
-    append::Attempt,
+    attempt::Attempt,
+    floor::{COVERS, EVENTS},
     label::{Label, Last},
     leader::Leader,
     walk::Walk,
 };
-
-/// Number of appends that a base covers.
-pub(crate) const APPENDS: u64 = 64;
 
 /// Number of conversations whose bases are saved at the same time. For others, a later append does it.
 const AT_ONCE: usize = 4;

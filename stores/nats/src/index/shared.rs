@@ -9,7 +9,7 @@ use everturn_orchestrator::{ListEvent, NodeId};
 use tokio::sync::{Notify, broadcast, watch};
 
 use super::projection::Projection;
-use crate::{leader::Newest, remove::MARK};
+use crate::{label::REMOVAL_KEPT, leader::Newest};
 
 /// How many changes a slow receiver may lag behind.
 const PLACES: usize = 1024;
@@ -65,7 +65,7 @@ impl Moment {
 }
 
 fn is_too_long(steady: Duration, wall: Duration) -> bool {
-    steady.max(wall) > MARK / 2
+    steady.max(wall) > REMOVAL_KEPT / 2
 }
 
 impl State {
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_removal_may_be_missed_after_half_the_time_that_its_mark_lasts() {
-        let [short, long] = [MARK / 2, MARK / 2 + Duration::from_secs(1)];
+        let [short, long] = [REMOVAL_KEPT / 2, REMOVAL_KEPT / 2 + Duration::from_secs(1)];
         assert!(!is_too_long(short, short));
         assert!(is_too_long(long, short), "whatever the wall clock was set to");
         assert!(is_too_long(short, long), "the machine was suspended");

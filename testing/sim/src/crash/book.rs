@@ -5,14 +5,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_orchestrator::{Commit, Error, Moment, kernel::Millis};
+use everturn_orchestrator::{Commit, Error, Moment};
 use everturn_wire::{AgentEvent, ConversationId, EventBody};
 use tokio::time::Instant;
 
-use super::{tally::Tally, wait::Waits};
-
-/// The start time of a world, as its clock shows it.
-const BEGIN: u64 = 1_800_000_000_000;
+use super::{tally::Tally, time::Time, wait::Waits};
 
 /// The record of a world. It outlives every process. Clones share it.
 #[derive(Clone)]
@@ -41,57 +38,11 @@ pub(super) struct Pages {
     names: HashMap<String, usize>,
 }
 
-/// The true time of a world. It never goes back, and passes while no process runs.
-#[derive(Debug)]
-pub(super) struct Time {
-    /// Number of processes begun.
-    pub(super) life: usize,
-    /// When the present process began, in milliseconds since the world's start.
-    pub(super) life_began: u64,
-    /// The time since then during which the machine was suspended.
-    suspended: u64,
-    /// When the machine last resumed, in the present process.
-    pub(super) woke_up: Option<u64>,
-    /// By how much the wall clock was set back in total.
-    pub(super) set_back: u64,
-    /// When the journal last failed.
-    pub(super) unsaved: Option<u64>,
-    began: Option<Instant>,
-}
-
-impl Time {
-    /// Returns milliseconds since the world's start.
-    pub(super) fn now(&self) -> u64 {
-        let ran = self.began.map_or(0, |began| began.elapsed().as_millis() as u64);
-        self.life_began + ran + self.suspended
-    }
-
-    /// Suspends the machine for this long.
-    pub(super) fn suspend(&mut self, ms: u64) {
-        self.suspended += ms;
-        self.woke_up = Some(self.now());
-    }
-
-    /// Returns the wall clock's time.
-    pub(super) fn wall(&self) -> Millis {
-        Millis((BEGIN + self.now()).saturating_sub(self.set_back))
-    }
-}
-
 impl Book {
     pub(super) fn new(seed: u64, traced: bool) -> Self {
-        let time = Time {
-            life: 0,
-            life_began: 0,
-            suspended: 0,
-            woke_up: None,
-            set_back: 0,
-            unsaved: None,
-            began: None,
-        };
         let pages = Pages {
             rng: fastrand::Rng::with_seed(seed ^ 0x5EED),
-            time,
+            time: Time::default(),
             waits: Waits::default(),
             tally: Tally::default(),
             durable: HashMap::new(),

@@ -13,6 +13,7 @@
 
 mod check;
 mod ledger;
+mod life;
 mod model;
 mod node;
 mod panics;

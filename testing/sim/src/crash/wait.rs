@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use everturn_wire::ConversationId;
 
-use super::book::Time;
+use super::time::Time;
 
 /// How much later than decided a call may come, in milliseconds: many may be due at once, and the timer limits its
 /// rate.

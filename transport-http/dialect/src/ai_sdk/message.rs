@@ -2,10 +2,18 @@
 
 use everturn_wire::Image;
 
-use super::{
-    Response,
-    spoken::{Part, Spoken},
-};
+use super::spoken::{Part, Spoken};
+
+/// A person's answer to a request for approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The id of the request.
+    pub id: String,
+    /// Whether the call may run.
+    pub approved: bool,
+    /// The reason.
+    pub reason: Option<String>,
+}
 
 /// Returns the text and the images of a user message.
 pub(super) fn content(message: &Spoken) -> Result<(String, Vec<Image>), String> {

@@ -4,7 +4,8 @@ use everturn_wire::{ApprovalMode, ConversationId, Image, RetrySettings};
 use serde::Deserialize;
 
 use super::{
-    Place, message,
+    Place,
+    message::{self, Response},
     spoken::{Role, Spoken, Spokens},
 };
 use crate::{conversation_of, failure::brief, lenient};
@@ -53,17 +54,6 @@ pub enum Ask {
     },
     /// The rest of an answer whose turn waited for approvals.
     Continue,
-}
-
-/// A person's answer to a request for approval.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Response {
-    /// The id of the request.
-    pub id: String,
-    /// Whether the call may run.
-    pub approved: bool,
-    /// The reason.
-    pub reason: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -14,7 +14,7 @@ use super::{
         script::{Cue, End, Script},
     },
     ledger::Ledger,
-    node::Life,
+    life::Life,
 };
 
 /// The model as used by one node.

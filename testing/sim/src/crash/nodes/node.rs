@@ -1,28 +1,17 @@
 //! A node: one process of a world.
 
-use std::{
-    future,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{Exponential, NodeId, Orchestrator};
-use tokio::sync::Notify;
 
-use super::{
-    super::{
+use super::{ledger::Ledger, life::Life, model::Line, plan::Plan, tool::Counted};
+use crate::{
+    cluster::SharedLog,
+    crash::{
         script::{HOUR_MS, Script},
         world::{MAX_RETRIES, Replayed},
     },
-    ledger::Ledger,
-    model::Line,
-    plan::Plan,
-    tool::Counted,
 };
-use crate::cluster::SharedLog;
 
 /// The longest hint of a call that succeeds later, in milliseconds.
 const LONGEST_MS: u64 = HOUR_MS / 60;
@@ -33,13 +22,6 @@ pub(super) struct Node {
     pub(super) name: String,
     pub(super) orchestrator: Orchestrator,
     pub(super) life: Arc<Life>,
-}
-
-/// The life of a process.
-#[derive(Default)]
-pub(super) struct Life {
-    over: AtomicBool,
-    ended: Notify,
 }
 
 impl Node {
@@ -77,43 +59,5 @@ impl Node {
 
     pub(super) fn id(&self) -> NodeId {
         NodeId::from(self.name.as_str())
-    }
-}
-
-impl Life {
-    /// Ends the process.
-    pub(super) fn end(&self) {
-        self.over.store(true, Ordering::Relaxed);
-        self.ended.notify_waiters();
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
-    /// Never returns if the process has ended: nothing that it was doing goes on.
-    pub(super) async fn goes_on(&self) {
-        if self.is_over() {
-            future::pending::<()>().await;
-        }
-    }
-
-    /// Waits until the process ends.
-    pub(super) async fn ended(&self) {
-        let mut ended = std::pin::pin!(self.ended.notified());
-        // Register before checking, so that no notification is missed.
-        ended.as_mut().enable();
-        if !self.is_over() {
-            ended.await;
-        }
-    }
-
-    /// Waits for something of the process; `None` if it ends first.
-    pub(super) async fn while_it_lasts<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            biased;
-            () = self.ended() => None,
-            done = work => Some(done),
-        }
     }
 }

@@ -9,7 +9,7 @@ use everturn_orchestrator::{
 };
 use everturn_wire::{OutputStream, Value};
 
-use super::{ledger::Ledger, node::Life};
+use super::{ledger::Ledger, life::Life};
 
 /// A tool at one node.
 pub(super) struct Counted {

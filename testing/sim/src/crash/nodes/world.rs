@@ -12,14 +12,16 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{
-    super::{book::Book, watch::Watcher},
     ledger::Ledger,
     node::Node,
     panics,
     plan::{Fault, Plan},
-    watch::watch,
 };
-use crate::{WallClock, cluster::SharedLog};
+use crate::{
+    WallClock,
+    cluster::SharedLog,
+    crash::{book::Book, watch::Watcher},
+};
 
 /// How long everything may take to settle: longer than all waits of a world.
 const SETTLES_WITHIN: Duration = Duration::from_secs(24 * 3600);
@@ -89,7 +91,7 @@ impl World {
         }
         for (number, watcher) in self.watchers.iter().enumerate() {
             let place = (number % (WANDERERS + self.plan.nodes)).checked_sub(WANDERERS);
-            tokio::spawn(watch(self.clone(), watcher.clone(), place));
+            tokio::spawn(self.clone().watch(watcher.clone(), place));
         }
         if self.plan.asks {
             for (id, _) in self.conversations() {

@@ -5,7 +5,6 @@ use bytes::Bytes;
 use everturn_orchestrator::JournalError;
 use everturn_wire::ConversationId;
 
-use super::{COVERS, EVENTS};
 use crate::{
     entry::Entry,
     error::failed,
@@ -14,6 +13,10 @@ use crate::{
     marks::Mark,
 };
 
+/// Header: the last append that a base covers, or the last one below the floor.
+pub(crate) const COVERS: &str = "Ev-Covers";
+/// Header: how many events the conversation has up to there.
+pub(crate) const EVENTS: &str = "Ev-Events";
 /// Header: whether the appends below were deleted.
 const PURGED: &str = "Ev-Purged";
 

@@ -2,8 +2,13 @@
 
 use everturn_kernel::StreamEvent;
 
-use super::{Body, Facts, Flaw, Reader, Reading};
-use crate::{AnswerLimits, answer::Answer, anthropic, chat, gemini, responses};
+use crate::{
+    AnswerLimits,
+    answer::Answer,
+    anthropic, chat,
+    exchange::{Body, Facts, Flaw, Reader, Reading},
+    gemini, responses,
+};
 
 /// The APIs whose streams can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::{Secret, Veil};
-use crate::{EndpointConfig, endpoint};
+use crate::{EndpointConfig, Secret, endpoint, secret::Veil};
 
 /// Removes configured secrets from text that leaves the process, such as traces with the content of messages.
 ///

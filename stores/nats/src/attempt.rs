@@ -1,0 +1,229 @@
+//! Storing one message at an expected version: sent again until it is known whether it was stored.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_nats::HeaderMap;
+use bytes::Bytes;
+use everturn_orchestrator::{JournalError, Version};
+use everturn_wire::ConversationId;
+
+use crate::{
+    error::failed,
+    label::{self, Label, MAX_HEADERS},
+    leader::{Answer, Leader, Patience},
+    parts::{LARGE, PART, Parts},
+};
+
+/// What is to be stored: the same each time it is sent, but for the sequence that it must follow.
+pub(crate) struct Attempt<'j> {
+    leader: &'j Leader,
+    lost: &'j AtomicU64,
+    id: &'j ConversationId,
+    subject: String,
+    expected: u64,
+    pub(crate) label: Label,
+    content: Bytes,
+    extra: Vec<(&'static str, String)>,
+}
+
+/// What is known about the subject after an attempt whose outcome is not.
+enum Found {
+    /// The attempt was stored, with this sequence.
+    Mine(u64),
+    /// Something else was, so it never will be. The current version.
+    Other(u64),
+    /// Nothing was. It can be stored after this sequence.
+    Nothing(u64),
+}
+
+impl<'j> Attempt<'j> {
+    pub(crate) fn new(
+        leader: &'j Leader,
+        lost: &'j AtomicU64,
+        id: &'j ConversationId,
+        subject: String,
+        expected: u64,
+        label: Label,
+    ) -> Self {
+        Self { leader, lost, id, subject, expected, label, content: Bytes::new(), extra: Vec::new() }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: String) -> Self {
+        self.extra.push((name, value));
+        self
+    }
+
+    /// Sets the content, which is stored in parts first if it is large. They are not read until an append names them.
+    /// `after`: the header of parts in which garbage collection finds what the append must follow.
+    pub(crate) async fn set_content(
+        &mut self,
+        content: Bytes,
+        after: &'static str,
+    ) -> Result<(), JournalError> {
+        let room = self.leader.client.max_payload().saturating_sub(MAX_HEADERS);
+        if content.len() <= LARGE.min(room) {
+            self.content = content;
+            return Ok(());
+        }
+        self.store_parts(&content, PART.min(room), after).await
+    }
+
+    async fn store_parts(
+        &mut self,
+        content: &Bytes,
+        size: usize,
+        after: &'static str,
+    ) -> Result<(), JournalError> {
+        let leader = self.leader;
+        for (part, start) in (0..content.len()).step_by(size).enumerate() {
+            let subject = leader.names().part(self.id, &self.label.id, part);
+            let mut headers = HeaderMap::new();
+            headers.insert(after, self.expected.to_string());
+            let payload = content.slice(start..content.len().min(start + size));
+            let stored = leader.store_anyhow(&subject, headers, payload).await;
+            // Whatever happened to the part, the append was not written.
+            stored.map_err(|error| match error {
+                JournalError::Unknown(what) => JournalError::Storage(what),
+                other => other,
+            })?;
+        }
+        self.label.parts = Some(Parts::of(content, size));
+        Ok(())
+    }
+
+    /// Sends it until it is known whether it was stored.
+    pub(crate) async fn settle(&self) -> Result<Version, JournalError> {
+        let leader = self.leader;
+        let (mut patience, mut after, mut lost) = (leader.patience(), self.expected, false);
+        loop {
+            let what = match leader.store(&self.subject, self.headers(after)?, self.content.clone()).await {
+                Answer::Stored(sequence) => return Ok(Version(sequence)),
+                Answer::Conflict => String::new(),
+                Answer::Full(what) if !lost => return Err(failed(&leader.place, &what)),
+                Answer::Later(what) | Answer::Full(what) => what,
+                Answer::Lost(what) => {
+                    if !lost {
+                        self.lost.fetch_add(1, Ordering::Relaxed);
+                    }
+                    lost = true;
+                    what
+                }
+                Answer::TooLarge => {
+                    let limit = leader.client.max_payload() as u64;
+                    return Err(JournalError::TooLarge { bytes: self.content.len() as u64, limit });
+                }
+            };
+            let what = match self.look(&mut patience).await {
+                Ok(Found::Mine(sequence)) => return Ok(Version(sequence)),
+                Ok(Found::Other(version)) => return Err(stale(self.id, self.expected, version)),
+                Ok(Found::Nothing(now)) => {
+                    // A conflict without a cause is over soon: an append in progress that failed, or an own earlier one.
+                    after = now;
+                    what
+                }
+                Err(error) => {
+                    lost = true;
+                    error.to_string()
+                }
+            };
+            if !patience.pause().await {
+                let what = if what.is_empty() { "other appends are in progress".to_owned() } else { what };
+                return Err(if lost { leader.place.unknown(&what) } else { failed(&leader.place, &what) });
+            }
+        }
+    }
+
+    fn headers(&self, after: u64) -> Result<HeaderMap, JournalError> {
+        let refused = |what: String| JournalError::Refused(format!("conversation {}: {what}", self.id));
+        let mut headers = self.label.write(after).map_err(|error| refused(error.to_string()))?;
+        for (name, value) in &self.extra {
+            headers.insert(*name, value.as_str());
+        }
+        let length: usize =
+            headers.iter().flat_map(|(_, values)| values).map(|value| value.as_str().len()).sum();
+        if length > MAX_HEADERS / 2 {
+            return Err(refused(format!(
+                "its title and model are too long ({length} bytes): shorten the title"
+            )));
+        }
+        Ok(headers)
+    }
+
+    /// Looks whether it was stored.
+    async fn look(&self, patience: &mut Patience) -> Result<Found, JournalError> {
+        match self.expected {
+            0 => self.look_for_first(patience).await,
+            _ => self.look_for_next(patience).await,
+        }
+    }
+
+    async fn look_for_next(&self, patience: &mut Patience) -> Result<Found, JournalError> {
+        let leader = self.leader;
+        loop {
+            let next = leader.next_within(&self.subject, self.expected + 1, patience).await?;
+            if let Some(next) = &next
+                && next.append_id() == self.label.id
+            {
+                return Ok(Found::Mine(next.sequence));
+            }
+            let last = leader.last_within(&self.subject, patience).await?;
+            if let (Some(_), Some(last)) = (&next, &last)
+                && label::is_newer(&last.headers)
+            {
+                // A newer version continues it. Whatever it says, something else was stored.
+                return Ok(Found::Other(last.sequence));
+            }
+            let last = last.map(|last| last.last(self.id)).transpose()?;
+            match last {
+                Some(last) if last.version == self.expected => return Ok(Found::Nothing(self.expected)),
+                // Something was stored between the two requests.
+                Some(last) if last.version > self.expected && next.is_none() => {}
+                Some(last) if last.version > self.expected && !last.label.removes() => {
+                    return Ok(Found::Other(last.version));
+                }
+                Some(last) if last.version > self.expected => return Ok(Found::Other(0)),
+                // Even the expected one is missing: this server was the leader until it was frozen or cut off, and does not know
+                // yet that it is not any more. A mark of a removal would have been kept for longer than an append takes.
+                Some(_) => {}
+                None if self.subject == leader.names().appends(self.id) => {}
+                None => return Ok(Found::Other(0)),
+            }
+            if !patience.pause().await {
+                return Err(failed(&leader.place, "its answers are older than what was stored"));
+            }
+        }
+    }
+
+    async fn look_for_first(&self, patience: &mut Patience) -> Result<Found, JournalError> {
+        let Some(last) = self.leader.last_within(&self.subject, patience).await? else {
+            return Ok(Found::Nothing(0));
+        };
+        let last = last.last(self.id)?;
+        let is_mine = last.label.born == self.label.id;
+        match last.label.removes() {
+            false if last.label.id == self.label.id => Ok(Found::Mine(last.version)),
+            // Others followed.
+            false if is_mine => self.first(patience).await,
+            false => Ok(Found::Other(last.version)),
+            // It was stored and removed: storing it again would bring the conversation back.
+            true if is_mine => Ok(Found::Other(0)),
+            true => Ok(Found::Nothing(last.version)),
+        }
+    }
+
+    /// Finds the sequence of a first append that others followed.
+    async fn first(&self, patience: &mut Patience) -> Result<Found, JournalError> {
+        let mut from = 1;
+        while let Some(entry) = self.leader.next_within(&self.subject, from, patience).await? {
+            if entry.append_id() == self.label.id {
+                return Ok(Found::Mine(entry.sequence));
+            }
+            from = entry.sequence + 1;
+        }
+        Ok(Found::Other(0))
+    }
+}
+
+pub(crate) fn stale(id: &ConversationId, expected: u64, found: u64) -> JournalError {
+    JournalError::Stale { id: id.clone(), expected: Version(expected), found: Version(found) }
+}
