@@ -20,7 +20,6 @@ mod error;
 mod frame;
 mod health;
 mod journal;
-mod json;
 mod layer;
 mod log;
 mod memory;
@@ -88,6 +87,8 @@ pub use tool::{Ask, Invocation, Output, People, Policy, Reply, SourceState, Tool
 pub use upstream::{Dialect, Outgoing, Passed, RelayProvider, Upstream};
 pub use usage::{Day, InvalidDay, Price, UsageQuery};
 pub use view::View;
+
+use everturn_ports::json;
 
 pub use everturn_kernel as kernel;
 pub use everturn_kernel::{Cycling, Exponential, Handover, Moment, Wait};

@@ -22,8 +22,8 @@ use std::{
 use everturn_wire::{Category, Failure};
 
 pub(crate) use account::Account;
+pub(crate) use everturn_ports::weight::of_chunk as weight;
 pub(crate) use metered::Metered;
-pub(crate) use weight::weight;
 
 /// Limits on the memory that conversations take, in bytes of content: text, images, tool calls and their results. While text is
 /// streamed it counts twice, because it is also held as events. The process takes more than this, since a request to a model is

@@ -40,7 +40,7 @@ impl<S> Metered<S> {
     fn count(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::Text(text) | StreamEvent::Reasoning(text) => self.text += text.len(),
-            StreamEvent::Echo(echo) => self.rest += super::weight::of_echo(echo),
+            StreamEvent::Echo(echo) => self.rest += everturn_ports::weight::of_echo(echo),
             StreamEvent::ToolCall(call) => self.rest += of_call(call),
             StreamEvent::Collected(bytes) => self.collected += bytes,
             _ => {}

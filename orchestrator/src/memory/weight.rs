@@ -1,32 +1,7 @@
-//! The approximate memory of content, in bytes.
+//! The approximate memory of what a provider yields, in bytes.
 
 use everturn_kernel::{Arguments, ToolCall};
-use everturn_wire::{Chunk, Echo, StoredChunk, Value};
-
-/// Approximate memory of a JSON value besides its text.
-const VALUE: usize = 128;
-
-/// Approximate memory of a chunk besides its content.
-const CHUNK: usize = 256;
-
-/// Returns the approximate memory of a chunk.
-pub(crate) fn weight(stored: &StoredChunk) -> usize {
-    let content = match &*stored.chunk {
-        Chunk::Text { text } | Chunk::System { text, .. } => text.len(),
-        Chunk::Thinking { text, echo } => text.len() + echo.as_ref().map_or(0, of_echo),
-        Chunk::ToolCall { tool_call_id, tool_name, input, echo, .. } => {
-            tool_call_id.len() + tool_name.len() + of_value(input) + echo.as_ref().map_or(0, of_echo)
-        }
-        Chunk::ToolResult { tool_call_id, tool_name, content, images, .. } => {
-            let images = images.iter().map(|image| image.url.len());
-            tool_call_id.len() + tool_name.len() + content.len() + images.sum::<usize>()
-        }
-        Chunk::Image { url, .. } => url.len(),
-        Chunk::Error(report) => report.message.len(),
-        _ => 0,
-    };
-    CHUNK + content
-}
+use everturn_ports::weight::{of_echo, of_value};
 
 pub(super) fn of_call(call: &ToolCall) -> usize {
     let arguments = match &call.arguments {
@@ -34,18 +9,4 @@ pub(super) fn of_call(call: &ToolCall) -> usize {
         Arguments::Malformed { raw, reason } => raw.len() + reason.len(),
     };
     call.id.len() + call.name.len() + arguments + call.echo.as_ref().map_or(0, of_echo)
-}
-
-pub(super) fn of_echo(echo: &Echo) -> usize {
-    echo.origin.len() + of_value(&echo.data)
-}
-
-fn of_value(value: &Value) -> usize {
-    let inside = match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(of_value).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + of_value(value)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    };
-    VALUE + inside
 }

@@ -1,7 +1,7 @@
 //! Appending: one message, stored only at the expected version.
 
 use bytes::Bytes;
-use everturn_orchestrator::{Commit, JournalError, Version};
+use everturn_ports::{Commit, JournalError, Version};
 use everturn_wire::ConversationId;
 
 use crate::{

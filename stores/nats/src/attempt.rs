@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_nats::HeaderMap;
 use bytes::Bytes;
-use everturn_orchestrator::{JournalError, Version};
+use everturn_ports::{JournalError, Version};
 use everturn_wire::ConversationId;
 
 use crate::{

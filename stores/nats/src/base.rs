@@ -23,7 +23,7 @@
 mod content;
 mod extend;
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_nats::{Client, RequestError, RequestErrorKind};
 use bytes::Bytes;
-use everturn_orchestrator::Cluster;
+use everturn_ports::Cluster;
 
 use crate::{ConnectError, NatsJournal, index::NatsList};
 use commands::NatsCommands;
@@ -26,7 +26,7 @@ async fn settle(client: &Client) -> Result<(), RequestError> {
 }
 
 impl NatsJournal {
-    /// Returns the ports of this journal's node, for [`Builder::cluster`](everturn_orchestrator::Builder::cluster). `name` is
+    /// Returns the ports of this journal's node, for [`Builder::cluster`](everturn_ports::Builder::cluster). `name` is
     /// shown to people.
     ///
     /// # Errors

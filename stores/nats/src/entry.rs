@@ -2,7 +2,7 @@
 
 use async_nats::{HeaderMap, jetstream::message::StreamMessage};
 use bytes::Bytes;
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
 /// Where a journal is: its servers, without credentials, and its stream.

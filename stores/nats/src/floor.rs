@@ -2,7 +2,7 @@
 
 use async_nats::{HeaderMap, header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE};
 use bytes::Bytes;
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering, time::Duration};
 
 use async_nats::jetstream::consumer::{DeliverPolicy, pull::OrderedConfig};
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
 use tokio::time;
@@ -15,7 +15,7 @@ pub(crate) const OLD: Duration = Duration::from_secs(60 * 60);
 
 impl NatsJournal {
     /// Deletes the parts of large appends that were never completed and are at least this old. Returns the number of
-    /// appends. [`Journal::drop_ephemeral`](everturn_orchestrator::Journal::drop_ephemeral) does this, too, for those that are an hour old.
+    /// appends. [`Journal::drop_ephemeral`](everturn_ports::Journal::drop_ephemeral) does this, too, for those that are an hour old.
     ///
     /// # Errors
     /// When the storage fails; another call continues.

@@ -39,7 +39,7 @@ use std::{
 };
 
 use async_nats::connection::State;
-use everturn_orchestrator::{JournalError, NodeId};
+use everturn_ports::{JournalError, NodeId};
 use tokio::{
     task::AbortHandle,
     time::{Instant, timeout},

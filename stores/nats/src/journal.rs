@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::{JournalError, NodeId};
+use everturn_ports::{JournalError, NodeId};
 use everturn_wire::ConversationId;
 use tokio::time;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::{HeaderMap, HeaderValue, header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE};
-use everturn_orchestrator::{Commit, Head, Moment, NodeId, Wait, kernel::Millis};
+use everturn_ports::{Commit, Head, Moment, NodeId, Wait, kernel::Millis};
 
 use crate::{
     marks::{Mark, Marks, Reach},

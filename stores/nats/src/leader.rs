@@ -15,7 +15,7 @@ use async_nats::{
     },
 };
 use bytes::Bytes;
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::{

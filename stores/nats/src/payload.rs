@@ -1,7 +1,7 @@
 //! Reading the content of an append, wherever it is stored.
 
 use bytes::Bytes;
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{

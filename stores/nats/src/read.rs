@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, io, sync::Arc};
 
-use everturn_orchestrator::{Cursor, JournalError, Room, StoredEvent, Take, Window};
+use everturn_ports::{Cursor, JournalError, Room, StoredEvent, Take, Window};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use crate::{

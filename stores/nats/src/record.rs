@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use everturn_orchestrator::{
+use everturn_ports::{
     Commit, Cursor, Definition, Head, StoredEvent, TurnRecord, Wait,
     kernel::{Millis, Snapshot},
 };

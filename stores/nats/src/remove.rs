@@ -1,6 +1,6 @@
 //! Removing conversations: an append that marks it, after which every writer is stale, then deletion.
 
-use everturn_orchestrator::{JournalError, kernel::Millis};
+use everturn_ports::{JournalError, kernel::Millis};
 use everturn_wire::ConversationId;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Renaming conversations.
 
 use async_nats::HeaderMap;
-use everturn_orchestrator::{Head, JournalError};
+use everturn_ports::{Head, JournalError};
 use everturn_wire::ConversationId;
 
 use crate::{journal::NatsJournal, label, title};

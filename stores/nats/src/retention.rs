@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use everturn_orchestrator::{JournalError, Retention};
+use everturn_ports::{JournalError, Retention};
 use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
 

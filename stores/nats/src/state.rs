@@ -8,7 +8,7 @@ use async_nats::jetstream::{
 };
 use async_trait::async_trait;
 use bytes::Bytes;
-use everturn_orchestrator::{JournalError, StateStore};
+use everturn_ports::{JournalError, StateStore};
 
 use crate::{ConnectError, NatsJournal, error::failed, leader::Leader, names::token};
 

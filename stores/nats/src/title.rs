@@ -1,7 +1,7 @@
 //! Titles: the last of a conversation's own messages for them counts, so that renaming disturbs no append.
 
 use async_nats::HeaderMap;
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{entry::Entry, error::damaged};

@@ -1,6 +1,6 @@
 //! What a reading begins with. If it turns out to be outdated, the reading begins again.
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{

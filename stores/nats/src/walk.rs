@@ -1,6 +1,6 @@
 //! Walking through a conversation's appends, or its bases, in order, checking that none is missing.
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use everturn_orchestrator::{
+use everturn_ports::{
     Commit, Cursor, Head, Journal, JournalError, Page, Stored, StoredEvent, Unsealed, Version, Window,
     kernel::Millis,
 };

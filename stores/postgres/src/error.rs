@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fmt, path::PathBuf};
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use tokio_postgres::{
     Error,
     error::{DbError, Severity, SqlState},

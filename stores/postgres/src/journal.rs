@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_orchestrator::{
+use everturn_ports::{
     Commit, Cursor, Head, Journal, JournalError, Page, Retention, Stored, StoredEvent, Unsealed, Version,
     Window, kernel::Millis,
 };

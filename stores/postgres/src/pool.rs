@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use futures_util::future::BoxFuture;
 use tokio::{
     sync::Semaphore,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use everturn_orchestrator::{
+use everturn_ports::{
     Cursor, Head, Page, Room, Stored, StoredEvent, Take, Unsealed, Version, Window, kernel::Millis,
 };
 use everturn_store_rows::{CHUNK, Ids, RUN, SEAL, chunk, events as run_events, integer, role};

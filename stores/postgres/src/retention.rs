@@ -1,6 +1,6 @@
 //! Deletes the events of old turns, and expired conversations.
 
-use everturn_orchestrator::{JournalError, Retention, kernel::Millis};
+use everturn_ports::{JournalError, Retention, kernel::Millis};
 use everturn_store_rows::{RUN, SEAL, integer};
 use futures_util::FutureExt as _;
 

@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 use tokio::{
     sync::mpsc,

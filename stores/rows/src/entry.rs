@@ -1,6 +1,6 @@
 //! Divides an append into the rows that it adds.
 
-use everturn_orchestrator::{Commit, Cursor, StoredEvent};
+use everturn_ports::{Commit, Cursor, StoredEvent};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use crate::{

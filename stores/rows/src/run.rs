@@ -9,7 +9,7 @@
 mod ids;
 mod text;
 
-use everturn_orchestrator::{Cursor, StoredEvent};
+use everturn_ports::{Cursor, StoredEvent};
 use memchr::memchr;
 
 use ids::End;

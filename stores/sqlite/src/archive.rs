@@ -2,7 +2,7 @@
 
 use std::{path::Path, path::PathBuf, sync::Arc};
 
-use everturn_orchestrator::{Cursor, Head, JournalError, Page, Stored, StoredEvent, Window};
+use everturn_ports::{Cursor, Head, JournalError, Page, Stored, StoredEvent, Window};
 use everturn_wire::{ConversationId, StoredChunk};
 use rusqlite::{Connection, OpenFlags};
 

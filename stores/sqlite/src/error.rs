@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use rusqlite::{Error, ErrorCode, ffi};
 
 /// Why a journal cannot be opened.

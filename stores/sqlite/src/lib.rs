@@ -7,7 +7,7 @@
 //! This crate does *not* decide how long data is kept (whoever calls [`drop_events`] does), knows nothing of turns beyond
 //! their saved form, and does not share a journal between processes.
 //!
-//! [`drop_events`]: everturn_orchestrator::Journal::drop_events
+//! [`drop_events`]: everturn_ports::Journal::drop_events
 
 mod archive;
 mod error;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_orchestrator::{
+use everturn_ports::{
     Cursor, Head, Page, Room, Stored, StoredEvent, Take, Unsealed, Version, Wait, Window, kernel::Millis,
 };
 use everturn_store_rows::{self as rows, CHUNK, Ids, Kept, Malformed, RUN, SEAL, integer};

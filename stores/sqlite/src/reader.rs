@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use rusqlite::{Connection, OpenFlags};
 use tokio::{
     sync::Semaphore,

@@ -1,6 +1,6 @@
 //! How records are stored in columns.
 
-use everturn_orchestrator::{
+use everturn_ports::{
     Cursor, Head, Moment, TurnRecord, Wait,
     kernel::{Millis, Snapshot},
 };

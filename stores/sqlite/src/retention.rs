@@ -1,6 +1,6 @@
 //! Deletes the events of old turns, and entire conversations.
 
-use everturn_orchestrator::{JournalError, Retention, kernel::Millis};
+use everturn_ports::{JournalError, Retention, kernel::Millis};
 use everturn_store_rows::{RUN, SEAL, integer};
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, params};

@@ -101,7 +101,7 @@ fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
 
 #[cfg(test)]
 mod tests {
-    use everturn_orchestrator::{Moment, Unsealed, Wait, kernel::Millis};
+    use everturn_ports::{Moment, Unsealed, Wait, kernel::Millis};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Gives the file's unused space back to the system.
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use rusqlite::Connection;
 
 use crate::SqliteJournal;

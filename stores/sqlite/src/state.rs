@@ -1,7 +1,7 @@
 //! Documents stored beside the conversations.
 
 use async_trait::async_trait;
-use everturn_orchestrator::{JournalError, StateStore};
+use everturn_ports::{JournalError, StateStore};
 use rusqlite::OptionalExtension as _;
 
 use crate::SqliteJournal;

@@ -13,7 +13,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 

@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// The workspace packages that each package may depend on. Dev-dependencies are not checked.
-const ALLOWED: [(&str, &[&str]); 22] = [
+const ALLOWED: [(&str, &[&str]); 23] = [
     ("everturn-wire", &[]),
     ("everturn-kernel", &["everturn-wire"]),
     ("everturn-pacing", &["everturn-kernel", "everturn-wire"]),
@@ -19,13 +19,15 @@ const ALLOWED: [(&str, &[&str]); 22] = [
     ("everturn-testkit", &["everturn-kernel", "everturn-wire"]),
     ("everturn-diagnosis", &["everturn-wire"]),
     ("everturn-provider", &["everturn-kernel", "everturn-wire", "everturn-diagnosis"]),
-    ("everturn-orchestrator", &["everturn-kernel", "everturn-pacing", "everturn-wire"]),
+    // What stores implement: they know nothing else of the orchestrator.
+    ("everturn-ports", &["everturn-kernel", "everturn-wire"]),
+    ("everturn-orchestrator", &["everturn-kernel", "everturn-pacing", "everturn-ports", "everturn-wire"]),
     ("everturn-mcp", &["everturn-kernel", "everturn-orchestrator", "everturn-wire"]),
     // Rows, without SQL: what the SQL stores share.
-    ("everturn-store-rows", &["everturn-orchestrator", "everturn-wire"]),
-    ("everturn-store-sqlite", &["everturn-orchestrator", "everturn-store-rows", "everturn-wire"]),
-    ("everturn-store-postgres", &["everturn-orchestrator", "everturn-store-rows", "everturn-wire"]),
-    ("everturn-store-nats", &["everturn-orchestrator", "everturn-wire"]),
+    ("everturn-store-rows", &["everturn-ports", "everturn-wire"]),
+    ("everturn-store-sqlite", &["everturn-ports", "everturn-store-rows", "everturn-wire"]),
+    ("everturn-store-postgres", &["everturn-ports", "everturn-store-rows", "everturn-wire"]),
+    ("everturn-store-nats", &["everturn-ports", "everturn-wire"]),
     // Pure translation: the transport starts the turn.
     ("everturn-dialect", &["everturn-wire"]),
     // A transport relays and does not decide, so it never sees the kernel.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use everturn_orchestrator::{Head, JournalError, kernel::Millis};
+use everturn_ports::{Head, JournalError, kernel::Millis};
 use everturn_wire::{Chunk, ConversationId, StoredChunk, TurnMetrics};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use everturn_orchestrator::JournalError;
+use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 use tokio::sync::Semaphore;
 

@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Duration};
 use async_nats::{Client, Message, StatusCode, Subscriber};
 use async_trait::async_trait;
 use bytes::Bytes;
-use everturn_orchestrator::{CommandBus, Incoming, JournalError, NodeId, SendError};
+use everturn_ports::{CommandBus, Incoming, JournalError, NodeId, SendError};
 use futures_util::{
     StreamExt as _,
     stream::{BoxStream, unfold},

@@ -6,7 +6,7 @@ use async_nats::{
 };
 use async_trait::async_trait;
 use bytes::Bytes;
-use everturn_orchestrator::{Appended, Commit, JournalError, LiveBus, LiveEvent, NodeId, Streamed, Version};
+use everturn_ports::{Appended, Commit, JournalError, LiveBus, LiveEvent, NodeId, Streamed, Version};
 use everturn_wire::ConversationId;
 use futures_util::{
     StreamExt as _,

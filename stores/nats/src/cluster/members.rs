@@ -8,7 +8,7 @@ use async_nats::jetstream::{
 };
 use async_trait::async_trait;
 use bytes::Bytes;
-use everturn_orchestrator::{JournalError, Member, Membership, NodeId};
+use everturn_ports::{JournalError, Member, Membership, NodeId};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use crate::{ConnectError, leader::Leader, state::bucket};

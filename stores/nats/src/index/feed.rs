@@ -13,7 +13,7 @@ use async_nats::{
         context::ContextBuilder,
     },
 };
-use everturn_orchestrator::{ListEvent, NodeId};
+use everturn_ports::{ListEvent, NodeId};
 use everturn_wire::ConversationId;
 use futures_util::StreamExt as _;
 use tokio::time::{sleep, timeout};

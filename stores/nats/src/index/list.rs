@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use everturn_orchestrator::{JournalError, ListBus, ListEvent, Wait};
+use everturn_ports::{JournalError, ListBus, ListEvent, Wait};
 use everturn_wire::ConversationId;
 use futures_util::{
     StreamExt as _,

@@ -8,7 +8,7 @@ use std::{
     ops::Bound,
 };
 
-use everturn_orchestrator::{Cursor, Head, Listed, NodeId, Page, Unsealed, Wait, kernel::Millis};
+use everturn_ports::{Cursor, Head, Listed, NodeId, Page, Unsealed, Wait, kernel::Millis};
 use everturn_wire::{ConversationId, ConversationStatus, DoneReason};
 
 use super::words::{Word, Words};

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use everturn_orchestrator::{ListEvent, NodeId};
+use everturn_ports::{ListEvent, NodeId};
 use tokio::sync::{Notify, broadcast, watch};
 
 use super::projection::Projection;

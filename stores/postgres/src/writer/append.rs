@@ -1,6 +1,6 @@
 //! An append, divided into rows.
 
-use everturn_orchestrator::{Commit, Definition, JournalError, TurnRecord, Version, Wait};
+use everturn_ports::{Commit, Definition, JournalError, TurnRecord, Version, Wait};
 use everturn_store_rows::{CHUNK, Entry, RUN, SEAL, Unfit, entries, integer, status_code, to_json};
 use everturn_wire::{ConversationId, DoneReason};
 use tokio::sync::oneshot;
@@ -98,7 +98,7 @@ impl Append {
 }
 
 impl HeadColumns {
-    fn new(head: &everturn_orchestrator::Head) -> Result<Self, Unfit> {
+    fn new(head: &everturn_ports::Head) -> Result<Self, Unfit> {
         Ok(Self {
             created_at: integer(head.created_at.0),
             last_activity_at: integer(head.last_activity_at.0),

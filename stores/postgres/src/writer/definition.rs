@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use everturn_orchestrator::Definition;
+use everturn_ports::Definition;
 use everturn_store_rows::to_json;
 use tokio::sync::{RwLock, RwLockReadGuard};
 

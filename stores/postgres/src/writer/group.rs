@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use everturn_orchestrator::{JournalError, Version};
+use everturn_ports::{JournalError, Version};
 use everturn_wire::ConversationId;
 use tokio::{
     sync::oneshot,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use everturn_orchestrator::Version;
+use everturn_ports::Version;
 use everturn_store_rows::integer;
 
 use super::append::{Append, HeadColumns, TurnColumns};

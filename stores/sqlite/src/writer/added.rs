@@ -1,6 +1,6 @@
 //! The rows that an append adds to a conversation; they are never changed.
 
-use everturn_orchestrator::Commit;
+use everturn_ports::Commit;
 use everturn_store_rows::{CHUNK, Entry, RUN, SEAL, entries, integer};
 use everturn_wire::ConversationId;
 use rusqlite::{

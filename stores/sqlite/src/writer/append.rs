@@ -1,6 +1,6 @@
 //! Writes one append as SQL statements.
 
-use everturn_orchestrator::{Commit, Definition, JournalError, Version};
+use everturn_ports::{Commit, Definition, JournalError, Version};
 use everturn_store_rows::integer;
 use everturn_wire::ConversationId;
 use rusqlite::{Connection, OptionalExtension as _, Result};

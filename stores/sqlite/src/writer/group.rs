@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use everturn_orchestrator::{JournalError, Version};
+use everturn_ports::{JournalError, Version};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::append::{Append, Known};

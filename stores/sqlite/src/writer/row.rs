@@ -1,6 +1,6 @@
 //! Updates the row of a conversation in one statement, as each statement costs about as much as an insert.
 
-use everturn_orchestrator::{Head, TurnRecord, Version, Wait};
+use everturn_ports::{Head, TurnRecord, Version, Wait};
 use everturn_store_rows::{integer, status_code};
 use everturn_wire::{ConversationId, DoneReason};
 use rusqlite::{Connection, Result, Statement, ToSql, params};

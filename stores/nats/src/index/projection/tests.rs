@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use everturn_orchestrator::{ListCursor, Moment};
+use everturn_ports::{ListCursor, Moment};
 
 use super::*;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_wire::{StoredChunk, TurnMetrics};
 
 use super::{Head, StoredEvent, TurnRecord};
-use crate::memory::weight;
+use crate::weight;
 
 /// One append: the state of a conversation after it, and what it adds to the history and the event stream.
 ///
@@ -68,7 +68,7 @@ impl Commit {
 
     /// Returns the approximate size of what it adds, in bytes.
     pub fn size(&self) -> usize {
-        let chunks = self.chunks.iter().map(|chunk| weight(chunk));
+        let chunks = self.chunks.iter().map(|chunk| weight::of_chunk(chunk));
         chunks.sum::<usize>() + self.all_events().map(|event| event.json.len()).sum::<usize>()
     }
 

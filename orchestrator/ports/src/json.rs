@@ -5,7 +5,7 @@ use std::io;
 use serde::Serialize;
 
 /// Returns the length of a value as JSON, in bytes; `usize::MAX` if it has no JSON form.
-pub(crate) fn size(value: &(impl Serialize + ?Sized)) -> usize {
+pub fn size(value: &(impl Serialize + ?Sized)) -> usize {
     let mut count = Count(0);
     serde_json::to_writer(&mut count, value).map_or(usize::MAX, |()| count.0)
 }

@@ -51,7 +51,7 @@ impl MemoryJournal {
     }
 
     /// Drops a conversation.
-    pub(crate) fn forget(&self, id: &ConversationId) {
+    pub fn forget(&self, id: &ConversationId) {
         self.lock().remove(id);
     }
 

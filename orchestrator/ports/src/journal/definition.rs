@@ -20,7 +20,6 @@ const WITHOUT_REQUEST: u32 = 1;
 /// after a restart, the turn ends with a failure that says so.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
 pub struct Definition {
     /// The version of this format.
     pub version: u32,
@@ -56,7 +55,6 @@ pub struct Definition {
 /// with the same settings and tools.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
 pub struct Configured {
     /// Maximum number of tokens in an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,12 +113,12 @@ impl Definition {
 
     /// Sets the scope of the turn's request. Raises the version, because an earlier program would ignore the scope and
     /// so must not continue the turn.
-    pub(crate) fn bring(&mut self, scope: Arc<RequestScope>) {
+    pub fn bring(&mut self, scope: Arc<RequestScope>) {
         (self.version, self.request) = (VERSION, Some(scope));
     }
 
     /// Checks that this program supports its version. Otherwise a newer one must continue the turn.
-    pub(crate) fn check(&self) -> Result<(), RestoreError> {
+    pub fn check(&self) -> Result<(), RestoreError> {
         match self.version {
             found if found > VERSION => Err(RestoreError::TooNew { found, known: VERSION }),
             _ => Ok(()),
