@@ -122,7 +122,7 @@ pub(crate) struct Body<R> {
     surrogates: Surrogates,
     head: Head,
     /// The start of the body until its first event. A body without events may be an error in plain JSON.
-    opening: Option<Vec<u8>>,
+    pub(crate) opening: Option<Vec<u8>>,
     /// The memory held, as last reported.
     reported: usize,
 }
@@ -331,7 +331,7 @@ impl<R: Reader> Body<R> {
     }
 
     /// Handles the clean end of the stream. Fails if the body ended with an error that is not an event.
-    fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
+    pub(crate) fn end(&mut self, facts: &mut Facts) -> Result<(), Flaw> {
         let stray = self.decoder.stray();
         if is_error(&stray) {
             return Err(Flaw::Payload(stray.into_owned()));
@@ -347,7 +347,7 @@ impl<R: Reader> Body<R> {
         Some(grown + REPORTED)
     }
 
-    fn take(&mut self, chunk: &[u8], facts: &mut Facts) -> Result<Reading, Flaw> {
+    pub(crate) fn take(&mut self, chunk: &[u8], facts: &mut Facts) -> Result<Reading, Flaw> {
         if let Some(opening) = &mut self.opening {
             let room = BODY_LIMIT - opening.len();
             opening.extend_from_slice(&chunk[..chunk.len().min(room)]);
