@@ -76,6 +76,9 @@ pub(super) fn counts(usage: &Usage) -> Value {
     if let Some(cached) = usage.cache_read_tokens {
         counts["prompt_tokens_details"] = json!({ "cached_tokens": cached });
     }
+    if let Some(reasoning) = usage.reasoning_tokens {
+        counts["completion_tokens_details"] = json!({ "reasoning_tokens": reasoning });
+    }
     counts
 }
 
@@ -86,5 +89,19 @@ fn finish(reason: &DoneReason, calls: &[CallerCall]) -> &'static str {
         DoneReason::Length | DoneReason::MaxSteps => "length",
         DoneReason::ContentFilter => "content_filter",
         _ => "stop",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_are_counted_where_the_provider_reports_them() {
+        let usage = Usage { input_tokens: 3, output_tokens: 9, ..Usage::default() };
+        assert_eq!(counts(&usage), json!({ "prompt_tokens": 3, "completion_tokens": 9, "total_tokens": 12 }));
+        let counts = counts(&Usage { cache_read_tokens: Some(2), reasoning_tokens: Some(7), ..usage });
+        assert_eq!(counts["prompt_tokens_details"], json!({ "cached_tokens": 2 }));
+        assert_eq!(counts["completion_tokens_details"], json!({ "reasoning_tokens": 7 }));
     }
 }
