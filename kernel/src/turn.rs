@@ -20,8 +20,8 @@ mod tools;
 use alloc::{boxed::Box, string::String, vec::Vec};
 
 use everturn_wire::{
-    Chunk, EventBody, Image, OutputStream, QueuedMessage, RetryOutcome, RetryState, Role, SettledQuestion,
-    StepId, TurnId, Usage,
+    Chunk, EventBody, Image, OutputStream, QueuedMessage, RetryOutcome, RetryState, Role, StepId, TurnId,
+    Usage,
 };
 
 use crate::{
@@ -366,7 +366,7 @@ impl Turn {
     fn on_tool_asks(&mut self, tool_call_id: &str, event: EventBody, fx: &mut Effects) {
         let is_it = |open: &&mut OpenCall| open.is_running() && open.call.id == tool_call_id;
         let Some(call) = self.calls_mut().iter_mut().find(is_it) else { return };
-        if let Some(settled) = SettledQuestion::of(&event) {
+        if let Some(settled) = event.settled_question() {
             call.settle(settled);
             self.revision += 1;
         }

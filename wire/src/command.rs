@@ -9,8 +9,8 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, Image, ModelSettings, Priority, QuestionAction, RequiredReport,
-    RetryPatch, RetrySettings, StepId, TurnId, Value, Verdict,
+    ApprovalMode, ApprovalScope, ConversationId, Image, ModelSettings, Priority, QuestionAction,
+    RequiredReport, RetryPatch, RetrySettings, StepId, TurnId, Value, Verdict,
 };
 
 pub use parse::CommandError;

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-use crate::{EventBody, StepId, Value};
+use crate::{StepId, Value};
 
 /// A question of a running tool to a person. Its call goes on when somebody answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,23 +168,6 @@ pub struct SettledQuestion {
     /// The client that the person answered with, such as `page` or `terminal`; `http` or `websocket` if it did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-}
-
-impl SettledQuestion {
-    /// Returns what to keep of an event, if it settles a question.
-    pub fn of(event: &EventBody) -> Option<Self> {
-        let EventBody::QuestionSettled { question_id, outcome, asker, kind, name, via, .. } = event else {
-            return None;
-        };
-        Some(Self {
-            question_id: question_id.clone(),
-            asker: asker.clone()?,
-            kind: (*kind)?,
-            outcome: *outcome,
-            name: name.clone(),
-            via: via.clone(),
-        })
-    }
 }
 
 /// What a person does with a question.

@@ -22,8 +22,8 @@ const ENTRIES: usize = 31;
 const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
-/// Lines of Rust that ship, without tests. 5,000 of them are limits, usage and names of callers, and questions of tools.
-const LINES: usize = 99_800;
+/// Lines of Rust that ship, without tests. 6,000 of them are limits, usage, names and audit of callers, and questions of tools.
+const LINES: usize = 100_000;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;

@@ -10,8 +10,8 @@ use serde::{
 
 use super::{Command, retry_set::RetrySet};
 use crate::{
-    ApprovalMode, ApprovalScope, ConversationId, Image, ModelSettings, Priority, QuestionAction, RequiredReport,
-    RetrySettings, StepId, TurnId, Value, Verdict,
+    ApprovalMode, ApprovalScope, ConversationId, Image, ModelSettings, Priority, QuestionAction,
+    RequiredReport, RetrySettings, StepId, TurnId, Value, Verdict,
 };
 
 /// The commands, as serde reads them once their type is known. For an internally tagged enum, serde first reads generic
