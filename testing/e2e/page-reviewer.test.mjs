@@ -80,12 +80,12 @@ test('a call that the reviewer denies does not run, and the model is told why', 
 });
 
 test('if the reviewer fails, the person is asked', async () => {
-  const refused = { status: 401, body: { error: { message: 'no such key' } } };
+  const refused = { status: 403, body: { error: { message: 'not for you' } } };
   await ask('Rolled after all.', refused);
   const card = page.locator('.approval');
   await card.waitFor();
   assert.match(await card.locator('.approval-why').textContent(), /the automatic review came to no decision/);
-  assert.equal(reviewer.requests.length, 1, 'a refused key is not retried');
+  assert.equal(reviewer.requests.length, 1, 'a refusal is not retried');
   await page.getByRole('button', { name: 'Allow once' }).click();
   await shows('Rolled after all.');
   await tells('Review failed', 'Allowed (page)');

@@ -151,8 +151,8 @@ test('an error of the vendor has the class of its SDK', async () => {
   const asked = { model: CLAUDE, max_tokens: 64, messages: [{ role: 'user', content: 'Say it.' }] };
   refuse(400, 'invalid_request_error');
   await assert.rejects(messages.create(asked), Anthropic.BadRequestError);
-  refuse(401, 'authentication_error');
-  await assert.rejects(messages.create({ ...asked, stream: true }), Anthropic.AuthenticationError);
+  refuse(403, 'permission_error');
+  await assert.rejects(messages.create({ ...asked, stream: true }), Anthropic.PermissionDeniedError);
   const { responses } = new OpenAI({ apiKey: KEY, baseURL: `${server.url}/v1`, maxRetries: 0 });
   refuse(400, 'invalid_request_error');
   await assert.rejects(responses.create({ model: GPT, input: 'Say it.' }), OpenAI.BadRequestError);

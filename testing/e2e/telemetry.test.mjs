@@ -224,14 +224,14 @@ test('the environment overrides the configuration, and an unknown value is refus
 test('a failed turn says why, and a caller that is not sampled is not traced', async () => {
   collector = await startCollector();
   await start();
-  provider.says({ status: 401, body: { error: { message: 'Bad key' } } }, 'One.', 'Two.', 'Three.', 'Four.');
+  provider.says({ status: 403, body: { error: { message: 'Not for you' } } }, 'One.', 'Two.', 'Three.', 'Four.');
   await (await ask({ message: 'hi' })).text();
   const spans = await collector.spans(3);
   for (const name of ['invoke_agent', 'chat one']) {
     const { status, attributes } = one(spans, name);
-    assert.deepEqual([status, attributes['error.type']], ['STATUS_CODE_ERROR', 'auth'], name);
+    assert.deepEqual([status, attributes['error.type']], ['STATUS_CODE_ERROR', 'permission'], name);
   }
-  assert.equal(one(spans, 'POST').attributes['error.type'], '401');
+  assert.equal(one(spans, 'POST').attributes['error.type'], '403');
   const text = 'hi';
   const bodies = {
     '/chat': { message: text },

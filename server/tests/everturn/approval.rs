@@ -168,7 +168,7 @@ async fn an_unanswered_approval_is_denied_after_its_timeout() {
 #[tokio::test]
 async fn a_review_without_a_decision_is_followed_by_a_question() {
     // The second request is the reviewer's.
-    let provider = Loopback::start([rolls(&["{}"]), fault::unauthorized(), said("Fine.")]).await;
+    let provider = Loopback::start([rolls(&["{}"]), fault::of_status(403, None), said("Fine.")]).await;
     let home = home(&provider, "review", "[tools.review]\nmodel = \"sim/model\"");
     let mut terminal = opened(&home, &["chat"], "roll").await;
     terminal.until("roll_dice could not be reviewed\n").await;

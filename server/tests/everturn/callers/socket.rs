@@ -12,6 +12,7 @@ fn commands(id: &str) -> Vec<Value> {
         json!({ "type": "chat.retry", "conversationId": id }),
         json!({ "type": "approval.answer", "conversationId": id, "turnId": "t", "stepId": "t#0", "toolCallId": "c",
                 "verdict": "allowed" }),
+        json!({ "type": "question.answer", "conversationId": id, "questionId": "q", "action": "decline" }),
         json!({ "type": "retry.abort", "conversationId": id }),
         json!({ "type": "retry.now", "conversationId": id }),
         json!({ "type": "retry.set", "conversationId": id, "enabled": false }),
