@@ -324,7 +324,7 @@ async fn what_is_no_command_is_an_error_and_the_socket_goes_on() {
     }
     peer.send(Message::binary(&b"{\"type\":\"chat.stop\"}"[..])).await;
     assert!(peer.hear().await["message"].as_str().unwrap().contains("text frames"));
-    assert_eq!(Command::TYPES.len(), 11, "a new command belongs into these tests");
+    assert_eq!(Command::TYPES.len(), 12, "a new command belongs into these tests");
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ impl Script {
         let answer = answer(&mut rng, place);
         match last {
             Last::Answer => answer,
-            Last::Refusal => refusal("HTTP 401: the key is not valid", Category::Auth, false),
+            Last::Refusal => refusal("HTTP 403: not for you", Category::Permission, false),
             Last::Overload => refusal("HTTP 529: overloaded", Category::Overloaded, true),
             Last::Wall => {
                 let mut wall = Failure::new(Category::RateLimited, true, "HTTP 429: come back tomorrow");
