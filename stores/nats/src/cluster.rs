@@ -26,7 +26,7 @@ async fn settle(client: &Client) -> Result<(), RequestError> {
 }
 
 impl NatsJournal {
-    /// Returns the ports of this journal's node, for [`Builder::cluster`](everturn_ports::Builder::cluster). `name` is
+    /// Returns the ports of this journal's node, for the orchestrator's `Builder::cluster`. `name` is
     /// shown to people.
     ///
     /// # Errors
