@@ -5,7 +5,6 @@ import { findings } from './support/axe.mjs';
 import { stage } from './support/stage.mjs';
 
 const on = stage();
-const names = () => on.page.locator('#list .name').allTextContents();
 const listed = (...expected) => on.until((wanted) => [...document.querySelectorAll('#list .name')].map((each) => each.textContent).join() === wanted, expected.join());
 
 async function converse(...texts) {
@@ -60,6 +59,6 @@ test('an archived conversation is found by a search, and comes back when it need
   const [one] = [...on.server.conversations.values()].filter(({ summary }) => summary.title === 'One');
   one.summary.status = 'queued';
   on.server.broadcast({ type: 'conversation.statusChanged', conversationId: one.id, status: 'queued' });
-  await on.until(() => document.querySelectorAll('#list .name').length === 2);
-  assert.deepEqual((await names()).toSorted(), ['One', 'Two']);
+  // A list that was requested before may still arrive, and be replaced.
+  await on.until(() => [...document.querySelectorAll('#list .name')].map((each) => each.textContent).toSorted().join() === 'One,Two');
 });

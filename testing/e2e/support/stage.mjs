@@ -28,7 +28,12 @@ export function stage() {
   };
   /** Runs `act`, which begins a turn; resolves to the turn, shown on the page. */
   on.begins = async (act) => {
-    const begun = new Promise((resolve) => (on.server.onTurn = resolve));
+    const begun = new Promise((resolve, reject) => {
+      on.server.onTurn = resolve;
+      const why = () => reject(new Error(`no turn began after ${JSON.stringify(on.server.commands)}`));
+      setTimeout(why, 30_000).unref();
+    });
+    begun.catch(() => {}); // if `act` fails first
     await act();
     const turn = await begun;
     on.server.onTurn = () => {};
