@@ -452,20 +452,3 @@ pub enum EventBody {
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown,
 }
-
-impl EventBody {
-    /// Returns what to keep of the event, if it settles a question.
-    pub fn settled_question(&self) -> Option<SettledQuestion> {
-        let Self::QuestionSettled { question_id, outcome, asker, kind, name, via, .. } = self else {
-            return None;
-        };
-        Some(SettledQuestion {
-            question_id: question_id.clone(),
-            asker: asker.clone()?,
-            kind: (*kind)?,
-            outcome: *outcome,
-            name: name.clone(),
-            via: via.clone(),
-        })
-    }
-}

@@ -281,7 +281,7 @@ export class Conversation {
       this.#onMade(id);
       this.#subscribed = this.command('chat.subscribe', { cursor, extensions: true });
     } catch (error) {
-      if (!this.#left) this.#onRefused(error instanceof ApiError ? error.message : 'Not sent: the server cannot be reached.');
+      if (!this.#left) this.#onRefused(error instanceof ApiError ? error.message : 'The server cannot be reached. It may have received the message: look before sending it again.');
     }
   }
 

@@ -51,7 +51,8 @@ pub(super) fn text(failure: &Failure) -> String {
 }
 
 pub(super) fn status(failure: &Failure) -> StatusCode {
-    let own = || failure.code.as_ref()?.parse().ok();
+    // The code may also be a word, or the status of a stream that failed later.
+    let own = || failure.code.as_ref()?.parse().ok().filter(StatusCode::is_client_error);
     match failure.category {
         Category::Auth => own().unwrap_or(StatusCode::BAD_GATEWAY),
         Category::Timeout => StatusCode::GATEWAY_TIMEOUT,

@@ -1,8 +1,9 @@
-//! What kind of event it is.
+//! What an event is, and what of it is kept.
 
 use alloc::string::String;
 
 use super::{ErrorReport, EventBody};
+use crate::SettledQuestion;
 
 impl EventBody {
     /// Whether this event is sent only to subscribers that asked for extensions.
@@ -61,5 +62,20 @@ impl EventBody {
             Self::TextDelta { delta } | Self::ReasoningDelta { delta } => Some(delta),
             _ => None,
         }
+    }
+
+    /// Returns what to keep of the event, if it settles a question.
+    pub fn settled_question(&self) -> Option<SettledQuestion> {
+        let Self::QuestionSettled { question_id, outcome, asker, kind, name, via, .. } = self else {
+            return None;
+        };
+        Some(SettledQuestion {
+            question_id: question_id.clone(),
+            asker: asker.clone()?,
+            kind: (*kind)?,
+            outcome: *outcome,
+            name: name.clone(),
+            via: via.clone(),
+        })
     }
 }
