@@ -63,6 +63,29 @@ test('a new conversation has them from its first message on, after a crash, and 
   assert.deepEqual(on.page.wrongs.filter((wrong) => !/ERR_CONNECTION/.test(wrong)), []);
 });
 
+test('what is typed while they load stays, and so does what is saved', async () => {
+  await ask('One', 1);
+  const loads = [];
+  await on.page.route('**/model-settings', (route) => (route.request().method() === 'GET' ? void loads.push(route) : route.continue()));
+  await button().click();
+  await on.page.locator('#own-prompt').fill('Answer in rhyme.');
+  while (loads.length === 0) await new Promise(setImmediate);
+  await loads.pop().fulfill({ json: { systemPrompt: 'Old.', temperature: 1 } });
+  await on.page.waitForFunction(() => document.querySelector('#own-temperature').value === '1');
+  assert.equal(await on.page.locator('#own-prompt').inputValue(), 'Answer in rhyme.');
+  await on.page.keyboard.press('Escape');
+  await button().click();
+  while (loads.length === 0) await new Promise(setImmediate);
+  await on.page.locator('#own-prompt').fill('Answer briefly.');
+  await on.page.locator('#instructions').getByRole('button', { name: 'Save' }).click();
+  await on.page.locator('#instructions').waitFor({ state: 'hidden' });
+  const told = on.page.waitForResponse((response) => response.request().method() === 'GET');
+  await loads.pop().fulfill({ json: {} });
+  await told;
+  await on.page.evaluate(() => new Promise(requestAnimationFrame));
+  assert.match(await button().getAttribute('aria-label'), /system prompt/);
+});
+
 test('the API sets and reads them, and says what is wrong', async () => {
   const call = async (path, body) => {
     const response = await fetch(`${on.server.url}${path}`, body && { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });

@@ -48,8 +48,10 @@ export class Instructions {
 
   async #load() {
     const id = this.#id;
-    const set = id ? await getModelSettings(id) : this.#set;
-    if (id !== this.#id) return;
+    const before = this.#set;
+    const set = id ? await getModelSettings(id) : before;
+    // Another conversation was opened meanwhile, or other settings were saved.
+    if (id !== this.#id || before !== this.#set) return;
     this.#set = set;
     this.#mark();
   }
@@ -58,13 +60,15 @@ export class Instructions {
     problem.textContent = '';
     dialog.showModal();
     const load = this.#load().catch((error) => (problem.textContent = error.message));
-    this.#fill();
+    this.#fill(FIELDS);
+    const shown = FIELDS.map(({ input }) => input.value);
     await load;
-    if (dialog.open) this.#fill();
+    // What the user has changed while the settings were loading stays.
+    if (dialog.open) this.#fill(FIELDS.filter(({ input }, at) => input.value === shown[at]));
   }
 
-  #fill() {
-    for (const { input, name } of FIELDS) input.value = this.#set[name] ?? '';
+  #fill(fields) {
+    for (const { input, name } of fields) input.value = this.#set[name] ?? '';
   }
 
   async #save() {
