@@ -8,7 +8,10 @@ use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use everturn_kernel::Millis;
 use everturn_wire::{Because, CallerName, Priority};
 
-use crate::{Call, Size, Wait, What};
+use crate::{
+    Call, Size, Wait, What,
+    queue::{IN_A_ROW, Waiter},
+};
 use quota::Quota;
 pub(crate) use share::Nodes;
 pub use share::Use;
@@ -106,6 +109,8 @@ struct Caller {
     /// One of each kind. Counted without a limit, too, because there may be one later.
     quotas: [Quota; 4],
     nodes: Nodes,
+    /// How many interactive calls went since the last one in the background, whatever their targets.
+    in_a_row: u32,
 }
 
 /// All callers with terms.
@@ -153,8 +158,20 @@ impl Callers {
     }
 
     /// Counts a call.
-    pub(crate) fn take(&mut self, name: Option<&CallerName>, size: Size, now: Millis) {
-        self.each(name, |kind, quota| quota.take(kind.of(size), number(kind, now)));
+    pub(crate) fn take(&mut self, call: &Waiter, now: Millis) {
+        let Some(caller) = call.caller.as_ref().and_then(|name| self.0.get_mut(name)) else { return };
+        caller.in_a_row = match call.priority {
+            Priority::Interactive => caller.in_a_row.saturating_add(1),
+            Priority::Background => 0,
+        };
+        self.each(call.caller.as_ref(), |kind, quota| quota.take(kind.of(call.size), number(kind, now)));
+    }
+
+    /// Returns the order in which one caller's calls to several targets go: as in a line, interactive ones first, one of eight in
+    /// the background, and then by age.
+    pub(crate) fn order(&self, name: &CallerName, priority: Priority, since: Millis) -> (bool, Millis) {
+        let is_due = self.0.get(name).is_some_and(|caller| caller.in_a_row >= IN_A_ROW);
+        ((priority == Priority::Background) != is_due, since)
     }
 
     /// Takes back a call that was not made, or refused for a limit. `at`: when it was counted.

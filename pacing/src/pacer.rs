@@ -6,8 +6,10 @@ use everturn_kernel::Millis;
 use everturn_wire::{CallerName, Failure, TurnId, Unreached};
 
 use crate::{
-    Admission, Call, Held, Limits, Size, Terms, Ticket, Use, Wait, caller::Callers, saved::Known,
-    target::Target,
+    Admission, Call, Held, Limits, Size, Terms, Ticket, Use, Wait,
+    caller::Callers,
+    saved::Known,
+    target::{Next, Target},
 };
 
 /// How long after a target's last answer a failed connection counts as a failure of our own network, in milliseconds:
@@ -35,8 +37,11 @@ impl Pacer {
 
     /// Whether the turn may call the target now. If not, the turn waits in line, and keeps its place if it asks again.
     pub fn admit(&mut self, target: &str, call: &Call<'_>, now: Millis) -> Admission {
+        let call = &self.callers.lowered(call);
+        self.leave_others(target, call.turn);
+        let is_behind = self.callers.is_limited(call.caller) && self.is_behind(target, call, now);
         let (target, callers) = self.parts(target);
-        target.admit(&callers.lowered(call), callers, now)
+        target.admit(call, is_behind, callers, now)
     }
 
     /// Counts a call that is made whatever is known, because a person asked for it or its turn cannot wait.
@@ -44,6 +49,7 @@ impl Pacer {
     /// # Errors
     /// When a limit of its caller holds it.
     pub fn insist(&mut self, target: &str, call: &Call<'_>, now: Millis) -> Result<Ticket, Wait> {
+        self.leave_others(target, call.turn);
         let (target, callers) = self.parts(target);
         target.insist(&callers.lowered(call), callers, now)
     }
@@ -103,16 +109,40 @@ impl Pacer {
         }
     }
 
-    /// Returns at most so many turns whose wait for the target is over, in order. A call is reserved for each for 5 s.
-    pub fn let_go(&mut self, target: &str, most: usize, now: Millis) -> Vec<TurnId> {
-        let callers = &mut self.callers;
-        self.targets.get_mut(target).map_or_else(Vec::new, |target| target.let_go(most, callers, now))
+    /// Returns turns whose wait is over, in order: as many as may go, or, if these are more than `enough`, at least that many. A
+    /// call is reserved for each for 5 s.
+    pub fn let_go(&mut self, enough: usize, now: Millis) -> Vec<TurnId> {
+        let Self { targets, callers } = self;
+        let mut targets: Vec<&mut Target> = targets.values_mut().collect();
+        let mut nexts: Vec<_> = targets.iter_mut().map(|target| target.next(callers, now)).collect();
+        let mut released = Vec::new();
+        // Targets take turns, so that none waits until all turns of another have gone.
+        while released.len() < enough && nexts.iter().any(Option::is_some) {
+            for at in 0..targets.len() {
+                let Some(next) = nexts[at].take() else { continue };
+                let is_limited = callers.is_limited(next.caller.as_ref());
+                if is_limited && nexts.iter().flatten().any(|other| other.goes_before(&next)) {
+                    nexts[at] = Some(next);
+                    continue;
+                }
+                targets[at].let_go(&next.turn, callers, now);
+                nexts[at] = targets[at].next(callers, now);
+                // Its caller may have less left.
+                for (target, known) in targets.iter_mut().zip(&mut nexts) {
+                    if is_limited && known.as_ref().is_some_and(|known| known.caller == next.caller) {
+                        *known = target.next(callers, now);
+                    }
+                }
+                released.push(next.turn);
+            }
+        }
+        released
     }
 
-    /// Returns when to call [`let_go`](Self::let_go) for the target again if nothing happens before; `None` if nobody waits
-    /// for time to pass.
-    pub fn next_at(&mut self, target: &str, now: Millis) -> Option<Millis> {
-        self.targets.get_mut(target)?.next_at(&self.callers, now)
+    /// Returns when to call [`let_go`](Self::let_go) again if nothing happens before; `None` if nobody waits for time to pass.
+    pub fn next_at(&mut self, now: Millis) -> Option<Millis> {
+        let Self { targets, callers } = self;
+        targets.values_mut().filter_map(|target| target.next_at(callers, now)).min()
     }
 
     /// Sets the part of what is left of the target's reported limits that this process may use: `mine` of `all`.
@@ -218,6 +248,21 @@ impl Pacer {
     /// Restores what a caller used. Its terms may be set later.
     pub fn restore_caller(&mut self, caller: &CallerName, counts: [(u64, u64); 4]) {
         self.callers.restore(caller, counts);
+    }
+
+    /// Whether a call of the same caller, to another target, may go and goes first.
+    fn is_behind(&mut self, target: &str, call: &Call<'_>, now: Millis) -> bool {
+        let Self { targets, callers } = self;
+        let own = Next::new(call.turn.clone(), call.caller.cloned(), call.priority, call.since, callers);
+        let mut others = targets.iter_mut().filter(|(name, _)| *name != target);
+        others.any(|(_, other)| other.next(callers, now).is_some_and(|next| next.goes_before(&own)))
+    }
+
+    /// A turn waits for one target at a time.
+    fn leave_others(&mut self, target: &str, turn: &TurnId) {
+        let Self { targets, callers } = self;
+        let others = targets.iter_mut().filter(|(name, _)| *name != target);
+        others.for_each(|(_, other)| other.leave(turn, callers));
     }
 
     fn parts(&mut self, target: &str) -> (&mut Target, &mut Callers) {

@@ -13,7 +13,7 @@ use class::{Class, Merge};
 pub(crate) use class::{USUAL_COST, WHOLE};
 
 /// How many interactive calls in a row go before background calls that wait.
-const IN_A_ROW: u32 = 7;
+pub(crate) const IN_A_ROW: u32 = 7;
 
 /// The place of a turn among those of its caller and priority: by age, then by arrival.
 type Place = (Millis, u64);
@@ -108,13 +108,21 @@ impl Queue {
         self.spots.len()
     }
 
-    /// Returns about how many go before this turn, if it came last among its caller's.
-    pub(crate) fn before(&self, waiter: &Waiter) -> usize {
+    /// Returns about how many go before this turn, if it came last among its caller's. `is_held`: of a caller's first turn, that
+    /// its caller may not go.
+    pub(crate) fn before(&self, waiter: &Waiter, is_held: impl Fn(&Waiter) -> bool) -> usize {
         let (own, other) = match waiter.priority {
             Priority::Interactive => (&self.interactive, &self.background),
             Priority::Background => (&self.background, &self.interactive),
         };
-        own.before(&waiter.caller) + other.len()
+        let is_held = |first: &Waiter| first.caller != waiter.caller && is_held(first);
+        let in_class = own.within(own.waiting_of(&waiter.caller), is_held);
+        in_class.saturating_sub(1) + other.within(usize::MAX, is_held)
+    }
+
+    /// Returns since when a turn has wanted its call.
+    pub(crate) fn since(&self, turn: &TurnId) -> Option<Millis> {
+        self.spots.get(turn).map(|spot| spot.place.0)
     }
 
     fn of_mut(&mut self, priority: Priority) -> &mut Class {

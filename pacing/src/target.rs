@@ -4,16 +4,13 @@ mod elsewhere;
 mod outcome;
 mod room;
 
-use alloc::{
-    collections::{BTreeMap, VecDeque},
-    vec::Vec,
-};
+use alloc::collections::{BTreeMap, VecDeque};
 
 use everturn_kernel::Millis;
 use everturn_wire::{CallerName, TurnId};
 
 use crate::{
-    Admission, Because, Call, Size, Ticket, Wait,
+    Admission, Because, Call, Priority, Size, Ticket, Wait,
     caller::{Callers, Kind},
     closed::State,
     queue::{Queue, Waiter},
@@ -52,6 +49,32 @@ struct Grant {
     lapses_at: Millis,
 }
 
+/// A turn that may go next.
+pub(crate) struct Next {
+    pub(crate) turn: TurnId,
+    pub(crate) caller: Option<CallerName>,
+    /// Its place among its caller's calls to all targets; `None` = it has no caller.
+    order: Option<(bool, Millis)>,
+}
+
+impl Next {
+    pub(crate) fn new(
+        turn: TurnId,
+        caller: Option<CallerName>,
+        priority: Priority,
+        since: Millis,
+        callers: &Callers,
+    ) -> Self {
+        let order = caller.as_ref().map(|name| callers.order(name, priority, since));
+        Self { turn, caller, order }
+    }
+
+    /// Whether a call of the same caller goes before another one.
+    pub(crate) fn goes_before(&self, other: &Self) -> bool {
+        self.caller == other.caller && self.order < other.order
+    }
+}
+
 /// What is known of a target.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
@@ -85,16 +108,24 @@ impl Target {
         self.room.windows.iter_mut().for_each(|window| window.share(self.share, now));
     }
 
-    pub(crate) fn admit(&mut self, call: &Call<'_>, callers: &mut Callers, now: Millis) -> Admission {
+    /// `is_behind`: whether another call of its caller, to another target, goes first.
+    pub(crate) fn admit(
+        &mut self,
+        call: &Call<'_>,
+        is_behind: bool,
+        callers: &mut Callers,
+        now: Millis,
+    ) -> Admission {
         self.roll(callers, now);
         if let Some(ticket) = self.granted.remove(call.turn) {
             return Admission::Go(self.redeem(ticket));
         }
         let waiter = self.line_up(call);
-        if self.pick(callers, now).as_ref() == Some(call.turn) {
+        if !is_behind && self.pick(callers, now).is_some_and(|next| next.turn == *call.turn) {
             return Admission::Go(self.take(waiter, Taken::Now, callers, now));
         }
-        let others = u32::try_from(self.queue.before(&waiter)).unwrap_or(u32::MAX);
+        let is_held = |first: &Waiter| callers.held(first.caller.as_ref(), first.size, now).is_some();
+        let others = u32::try_from(self.queue.before(&waiter, is_held)).unwrap_or(u32::MAX);
         let has_others = self.queue.len() > 1;
         let held = callers.held(waiter.caller.as_ref(), waiter.size, now).map(Wait::from);
         let kept = self.room.kept_until(&waiter, &self.queue, now);
@@ -128,20 +159,20 @@ impl Target {
         waiter
     }
 
-    /// Names at most so many turns whose wait is over.
-    pub(crate) fn let_go(&mut self, most: usize, callers: &mut Callers, now: Millis) -> Vec<TurnId> {
+    /// Returns the turn that may go next.
+    pub(crate) fn next(&mut self, callers: &mut Callers, now: Millis) -> Option<Next> {
         self.roll(callers, now);
-        let mut released = Vec::new();
-        while released.len() < most
-            && let Some(turn) = self.pick(callers, now)
-            && let Some(waiter) = self.queue.remove(&turn)
-        {
-            let ticket = self.take(waiter, Taken::Reserved, callers, now);
-            self.granted.insert(turn.clone(), ticket);
-            self.grants.push_back(Grant { turn: turn.clone(), ticket, lapses_at: now.plus(GRACE_MS) });
-            released.push(turn);
-        }
-        released
+        let Waiter { turn, caller, priority, .. } = self.pick(callers, now)?;
+        let since = self.queue.since(&turn)?;
+        Some(Next::new(turn, caller, priority, since, callers))
+    }
+
+    /// Lets the turn go that may go next: a call is reserved for it.
+    pub(crate) fn let_go(&mut self, turn: &TurnId, callers: &mut Callers, now: Millis) {
+        let Some(waiter) = self.queue.remove(turn) else { return };
+        let ticket = self.take(waiter, Taken::Reserved, callers, now);
+        self.granted.insert(turn.clone(), ticket);
+        self.grants.push_back(Grant { turn: turn.clone(), ticket, lapses_at: now.plus(GRACE_MS) });
     }
 
     /// The call is over. `used`: its real size, if reported.
@@ -158,6 +189,11 @@ impl Target {
     /// The turn no longer wants to call.
     pub(crate) fn forget(&mut self, turn: &TurnId, callers: &mut Callers, now: Millis) {
         self.room.closed.forget(turn, now);
+        self.leave(turn, callers);
+    }
+
+    /// The turn waits for another target.
+    pub(crate) fn leave(&mut self, turn: &TurnId, callers: &mut Callers) {
         self.queue.remove(turn);
         if let Some(ticket) = self.granted.remove(turn) {
             self.give_back(ticket, callers);
@@ -219,7 +255,7 @@ impl Target {
     }
 
     /// Returns the turn that goes next, if there is room for it.
-    fn pick(&mut self, callers: &Callers, now: Millis) -> Option<TurnId> {
+    fn pick(&mut self, callers: &Callers, now: Millis) -> Option<Waiter> {
         let has_others = self.queue.len() > 1;
         let (mut order, mut considered) = (self.queue.in_order(), 0);
         while considered < CONSIDERED
@@ -233,7 +269,7 @@ impl Target {
             }
             considered += 1;
             match self.room.check(waiter, 0, has_others, now) {
-                Ok(()) => return Some(waiter.turn.clone()),
+                Ok(()) => return Some(waiter.clone()),
                 Err(Wait { because: Because::Requests | Because::Tokens, .. })
                     if self.room.may_overtake() => {}
                 Err(_) => return None,
@@ -303,7 +339,7 @@ impl Target {
         room.learnt.add(now);
         room.ramp.take(now);
         room.reserve.add(&waiter, now);
-        callers.take(waiter.caller.as_ref(), waiter.size, now);
+        callers.take(&waiter, now);
         let (beside, is_accepted) = (room.count(), false);
         let Waiter { turn, caller, size, .. } = waiter;
         room.running

@@ -80,11 +80,11 @@ fn while_the_network_is_gone_one_turn_looks_for_it() {
         assert_eq!(waits(&mut pacer, "b", now).1, Because::Offline);
         waited.push(wait_ms);
         now += wait_ms;
-        assert_eq!(pacer.let_go(TARGET, 9, Millis(now)), ["a".into()]);
+        assert_eq!(pacer.let_go(9, Millis(now)), ["a".into()]);
     }
     assert_eq!(waited, [5_000, 10_000, 20_000, 30_000, 30_000, 30_000]);
     answered(&mut pacer, "a", now);
-    assert_eq!(pacer.let_go(TARGET, 9, Millis(now)), ["b".into()]);
+    assert_eq!(pacer.let_go(9, Millis(now)), ["b".into()]);
 }
 
 #[test]
@@ -198,14 +198,14 @@ fn a_limit_found_elsewhere_holds_here_and_the_other_process_asks_first() {
     b.probed_elsewhere(TARGET, Millis(110_010));
     assert_eq!(waits(&mut b, "x", 112_000).1, Because::Probe);
     b.accepted_elsewhere(TARGET, 500, Millis(110_510));
-    assert_eq!(b.let_go(TARGET, 9, Millis(112_000)), ["x".into()]);
+    assert_eq!(b.let_go(9, Millis(112_000)), ["x".into()]);
 }
 
 #[test]
 fn a_process_that_falls_silent_holds_nobody_up() {
     let [_, mut b] = two(None);
     assert_eq!(waits(&mut b, "x", 100_000), (3_000, Because::Refused));
-    assert_eq!(b.let_go(TARGET, 9, Millis(103_000)), ["x".into()]);
+    assert_eq!(b.let_go(9, Millis(103_000)), ["x".into()]);
     // It was asking.
     let [_, mut b] = two(Some(10_000));
     b.probed_elsewhere(TARGET, Millis(110_000));

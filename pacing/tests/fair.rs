@@ -60,7 +60,7 @@ impl Desk {
 
     fn let_go(&mut self) {
         loop {
-            let released = self.pacer.let_go(TARGET, 50, Millis(self.now));
+            let released = self.pacer.let_go(50, Millis(self.now));
             if released.is_empty() {
                 return;
             }
@@ -75,7 +75,7 @@ impl Desk {
         wishes.sort_unstable();
         let mut wishes = wishes.into_iter().peekable();
         loop {
-            let next = self.pacer.next_at(TARGET, Millis(self.now)).map(|at| at.0);
+            let next = self.pacer.next_at(Millis(self.now)).map(|at| at.0);
             let asks_at = wishes.peek().map(|wish| wish.0);
             let Some(at) = next.into_iter().chain(asks_at).min() else { return self.made };
             self.now = self.now.max(at);
@@ -162,7 +162,7 @@ proptest! {
             let answer = pacer.admit(TARGET, &call(&turn, Some(&name), since, *priority), Millis(START + 100));
             prop_assert!(matches!(answer, Admission::Wait(_)));
         }
-        let went = pacer.let_go(TARGET, usize::MAX, Millis(START + 60_000));
+        let went = pacer.let_go(usize::MAX, Millis(START + 60_000));
         prop_assert_eq!(went.len(), all.len());
         let place = |of: usize, priority: Priority, n: usize| {
             let name = format!("{of} {priority:?} {n}");

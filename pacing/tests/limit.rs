@@ -96,9 +96,7 @@ impl World {
             }
             let ends = self.nodes.iter().flat_map(|node| node.running.iter().map(|call| call.0)).min();
             let now = Millis(self.now);
-            let opens = self.nodes.iter_mut().flat_map(|node| {
-                TARGETS.map(|target| node.pacer.next_at(target, now).map(|at| at.0)).into_iter().flatten()
-            });
+            let opens = self.nodes.iter_mut().filter_map(|node| node.pacer.next_at(now).map(|at| at.0));
             let next = opens.chain(ends).min();
             // Nodes tell each other one after another, each once a second.
             while tells <= self.now {
@@ -124,15 +122,13 @@ impl World {
 
     fn let_go(&mut self, node: usize) {
         loop {
-            let mut any = false;
-            for (target, name) in TARGETS.iter().enumerate() {
-                for turn in self.nodes[node].pacer.let_go(name, 50, Millis(self.now)) {
-                    any = true;
-                    self.ask(node, turn, target);
-                }
-            }
-            if !any {
+            let released = self.nodes[node].pacer.let_go(50, Millis(self.now));
+            if released.is_empty() {
                 return;
+            }
+            for turn in released {
+                let target = self.nodes[node].waiting[&turn];
+                self.ask(node, turn, target);
             }
         }
     }
@@ -290,9 +286,9 @@ fn what_a_caller_is_told_and_what_counts() {
     // Others are not held, and another limit holds at once.
     assert!(matches!(pacer.admit("a", &call(4, None), now), Admission::Go(_)));
     pacer.set_callers([(name.clone(), Terms { requests_per_minute: Some(3), ..terms })]);
-    assert_eq!(pacer.let_go("a", 9, now), [turns[2].clone()]);
+    assert_eq!(pacer.let_go(9, now), [turns[2].clone()]);
     // A call that would never fit goes when nothing else was used.
     pacer.set_callers([(name.clone(), Terms { tokens_per_minute: Some(100), ..Terms::default() })]);
     assert!(matches!(pacer.admit("b", &call(5, Some(name)), now), Admission::Wait(_)));
-    assert_eq!(pacer.let_go("b", 9, next), [turns[5].clone()]);
+    assert_eq!(pacer.let_go(9, next), [turns[5].clone()]);
 }

@@ -118,7 +118,7 @@ impl World {
                 self.waiting.remove(&turn);
             }
             Act::LetGo => {
-                for turn in self.pacer.let_go(TARGET, usize::MAX, now) {
+                for turn in self.pacer.let_go(usize::MAX, now) {
                     prop_assert!(self.waiting.remove(&turn), "let go, but did not wait");
                     self.released.insert(turn, self.now);
                 }
@@ -166,7 +166,7 @@ proptest! {
                 break;
             }
             if world.running.is_empty() {
-                let next = world.pacer.next_at(TARGET, Millis(world.now));
+                let next = world.pacer.next_at(Millis(world.now));
                 let next = next.map(|at| at.0).filter(|at| *at > world.now);
                 prop_assert!(next.is_some(), "{} wait, and nothing will happen", world.pacer.waiting(TARGET));
                 world.now = next.unwrap_or(world.now);

@@ -139,7 +139,7 @@ fn refused_turns_go_in_order_once_another_is_answered() {
     desk.heard(probe, &Limits::default());
     let mut gone = desk.let_go();
     while gone.len() < 2 {
-        desk.now = desk.pacer.next_at(TARGET, Millis(desk.now)).expect("somebody waits").0;
+        desk.now = desk.pacer.next_at(Millis(desk.now)).expect("somebody waits").0;
         gone.extend(desk.let_go());
     }
     assert_eq!(gone, ["b", "c"]);
@@ -217,7 +217,7 @@ fn interactive_calls_go_first_and_one_in_eight_is_a_background_call() {
     }
     let mut gone: Vec<String> = Vec::new();
     while gone.len() < 40 {
-        desk.now = desk.pacer.next_at(TARGET, Millis(desk.now)).expect("somebody waits").0;
+        desk.now = desk.pacer.next_at(Millis(desk.now)).expect("somebody waits").0;
         for turn in desk.let_go() {
             let Admission::Go(ticket) = desk.ask(&turn) else { panic!("{turn} was let go") };
             desk.answers(ticket);
@@ -273,7 +273,7 @@ fn a_long_line_costs_little() {
     }
     for _ in 0..10_000 {
         assert_eq!(desk.let_go(), Vec::<String>::new());
-        desk.pacer.next_at(TARGET, Millis(desk.now));
+        desk.pacer.next_at(Millis(desk.now));
     }
     println!("10,000 turns in line and as many looks: {:?}", begun.elapsed());
 }

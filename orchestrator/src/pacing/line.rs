@@ -137,25 +137,20 @@ impl Pacing {
     fn let_go(&self, now: Millis) -> (Option<Millis>, bool) {
         let mut inner = self.lock();
         let Inner { pacer, line, .. } = &mut *inner;
-        let (mut next, mut woken) = (None::<Millis>, Vec::new());
-        let targets: Vec<_> = line.targets.keys().cloned().collect();
-        let most = (AT_ONCE / targets.len().max(1)).max(1);
-        let mut is_full = false;
-        for target in targets {
-            let released = pacer.let_go(&target, most, now);
-            is_full |= released.len() == most;
-            for turn in released {
-                match line.take(&turn) {
-                    Some((_, Waiter::Turn(conversation))) => {
-                        line.released.insert(conversation.clone(), turn);
-                        woken.push(conversation);
-                    }
-                    Some((_, Waiter::Here(tell))) => _ = tell.send(()),
-                    Some((_, Waiter::Nobody)) | None => {}
+        let released = pacer.let_go(AT_ONCE, now);
+        let is_full = released.len() >= AT_ONCE;
+        let mut woken = Vec::new();
+        for turn in released {
+            match line.take(&turn) {
+                Some((_, Waiter::Turn(conversation))) => {
+                    line.released.insert(conversation.clone(), turn);
+                    woken.push(conversation);
                 }
+                Some((_, Waiter::Here(tell))) => _ = tell.send(()),
+                Some((_, Waiter::Nobody)) | None => {}
             }
-            next = next.into_iter().chain(pacer.next_at(&target, now)).min();
         }
+        let next = pacer.next_at(now);
         drop(inner);
         if let Some(timers) = self.woken.by.get().and_then(|(timers, _)| timers.upgrade()) {
             // One after another, in this order.

@@ -40,19 +40,15 @@ pub(super) struct Class {
     order: BTreeSet<(u64, Place, Key)>,
     /// The round of who went last.
     now: u64,
-    len: usize,
 }
 
 impl Class {
     pub(super) fn insert(&mut self, place: Place, waiter: Waiter) {
-        let is_new = self.change(&waiter.caller.clone(), |lane| lane.waiting.insert(place, waiter).is_none());
-        self.len += usize::from(is_new);
+        self.change(&waiter.caller.clone(), |lane| lane.waiting.insert(place, waiter));
     }
 
     pub(super) fn remove(&mut self, caller: &Key, place: &Place) -> Option<Waiter> {
-        let removed = self.change(caller, |lane| lane.waiting.remove(place));
-        self.len -= usize::from(removed.is_some());
-        removed
+        self.change(caller, |lane| lane.waiting.remove(place))
     }
 
     /// Takes note that a call of this caller goes.
@@ -126,15 +122,12 @@ impl Class {
         self.order.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns about how many go before the last one of this caller.
-    pub(super) fn before(&self, caller: &Key) -> usize {
-        let own = self.lanes.get(caller).map_or(0, |lane| lane.waiting.len());
-        let all: usize = self.lanes.values().map(|lane| lane.waiting.len().min(own)).sum();
-        all.saturating_sub(1)
+    /// Returns about how many turns go in the rounds in which so many of one caller do. `is_held`: of another caller's first
+    /// turn, that its caller may not go.
+    pub(super) fn within(&self, rounds: usize, is_held: impl Fn(&Waiter) -> bool) -> usize {
+        let lanes = self.lanes.values().map(|lane| &lane.waiting);
+        let may_go = lanes.filter(|lane| lane.values().next().is_some_and(|first| !is_held(first)));
+        may_go.map(|lane| lane.len().min(rounds)).sum()
     }
 }
 

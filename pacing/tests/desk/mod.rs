@@ -66,7 +66,7 @@ impl Desk {
     }
 
     pub(crate) fn let_go(&mut self) -> Vec<String> {
-        let turns = self.pacer.let_go(TARGET, usize::MAX, Millis(self.now));
+        let turns = self.pacer.let_go(usize::MAX, Millis(self.now));
         turns.iter().map(|turn| turn.as_str().to_owned()).collect()
     }
 }
