@@ -146,12 +146,12 @@ impl Pacing {
                 let probes = pacer.is_closed(target);
                 drop(inner);
                 self.start();
-                self.keep_counts(asker);
+                self.keep_counts(asker.caller.as_ref());
                 if probes {
                     let (target, turn) = (target.to_owned(), call.turn.clone());
                     self.teller.tell(&Notice::Probing { target, turn });
                 }
-                Entry::Go(Admitted::new(self, target, ticket, now))
+                Entry::Go(Admitted::new(self, target, asker, ticket, now))
             }
             Admission::Wait(wait) => {
                 line.enter(target, call.turn, waiter);
@@ -176,8 +176,8 @@ impl Pacing {
         inner.leave_others(target, &asker.turn, now);
         let ticket = inner.pacer.insist(target, &asker.call(), now)?;
         drop(inner);
-        self.keep_counts(asker);
-        Ok(Admitted::new(self, target, ticket, now))
+        self.keep_counts(asker.caller.as_ref());
+        Ok(Admitted::new(self, target, asker, ticket, now))
     }
 
     /// The turn no longer wants to call the target.

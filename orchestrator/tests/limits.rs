@@ -11,7 +11,9 @@ use everturn_orchestrator::{
     kernel::{FinishReason, Millis, Provider, Request, StreamEvent},
 };
 use everturn_sim::WallClock;
-use everturn_wire::{AgentEvent, Because, CallerName, Category, ConversationId, EventBody, RetrySettings};
+use everturn_wire::{
+    AgentEvent, Because, CallerName, Category, ConversationId, EventBody, RetrySettings, Usage,
+};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep};
@@ -19,18 +21,24 @@ use tokio::time::{Instant, sleep};
 /// The beginning of a minute.
 const BEGIN: Millis = Millis(1_800_000_000_000);
 
-/// Answers at once, and notes when it was asked, in seconds.
+/// Notes when it was asked, in seconds, and answers at once; or, if it reports usage, after two seconds.
 #[derive(Clone)]
 struct Model {
     begun: Instant,
     asked: Arc<Mutex<Vec<u64>>>,
+    used: Option<Usage>,
 }
 
 impl Provider for Model {
     fn stream(&self, _: Request) -> BoxStream<'static, StreamEvent> {
         self.asked.lock().unwrap().push(self.begun.elapsed().as_secs());
-        let events = vec![StreamEvent::Text("hello".into()), StreamEvent::Finished(FinishReason::Stop)];
-        stream::iter(events).boxed()
+        let (text, end) = (StreamEvent::Text("hello".into()), StreamEvent::Finished(FinishReason::Stop));
+        let Some(used) = self.used else { return stream::iter([text, end]).boxed() };
+        let later = stream::once(async move {
+            sleep(Duration::from_secs(2)).await;
+            StreamEvent::Usage(used)
+        });
+        stream::iter([text]).chain(later).chain(stream::iter([end])).boxed()
     }
 }
 
@@ -48,7 +56,12 @@ fn two_a_minute() -> Terms {
 
 impl World {
     fn new(terms: Terms) -> Self {
-        let model = Model { begun: Instant::now(), asked: Arc::default() };
+        Self::reports(terms, None)
+    }
+
+    /// The model reports this usage of each call.
+    fn reports(terms: Terms, used: Option<Usage>) -> Self {
+        let model = Model { begun: Instant::now(), asked: Arc::default(), used };
         let world = Self {
             orchestrator: Orchestrator::builder().model("key", "model", Arc::new(model.clone())).build(),
             model,
@@ -180,4 +193,18 @@ async fn a_day_is_waited_for_beyond_the_budget() {
     sleep(Duration::from_secs(25 * 60 * 60)).await;
     // 1.8e12 ms is 8 in the morning.
     assert_eq!(world.asked(), [0, 16 * 60 * 60]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tokens_of_a_call_are_kept_when_it_ends() {
+    let used = Usage { input_tokens: 2_000, output_tokens: 1_000, ..Usage::default() };
+    let world = World::reports(Terms { tokens_per_day: Some(2_000), ..Terms::default() }, Some(used));
+    world.orchestrator.resume().await.unwrap();
+    world.say("a@ann", None).await;
+    sleep(Duration::from_secs(5)).await;
+    // Its estimate would leave room for another one.
+    let world = world.again(Terms { tokens_per_day: Some(2_000), ..Terms::default() });
+    world.orchestrator.resume().await.unwrap();
+    world.say("b@ann", None).await;
+    assert_eq!(world.asked(), [0]);
 }

@@ -41,6 +41,7 @@ impl Asker {
 pub(crate) struct Admitted {
     pacing: Arc<Pacing>,
     target: String,
+    caller: Option<CallerName>,
     /// `None` once the call is over.
     ticket: Option<Ticket>,
     asked_at: Millis,
@@ -48,8 +49,15 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
-    pub(super) fn new(pacing: &Arc<Pacing>, target: &str, ticket: Ticket, asked_at: Millis) -> Self {
-        Self { pacing: pacing.clone(), target: target.to_owned(), ticket: Some(ticket), asked_at, used: None }
+    pub(super) fn new(
+        pacing: &Arc<Pacing>,
+        target: &str,
+        asker: &Asker,
+        ticket: Ticket,
+        asked_at: Millis,
+    ) -> Self {
+        let (pacing, caller) = (pacing.clone(), asker.caller.clone());
+        Self { pacing, target: target.to_owned(), caller, ticket: Some(ticket), asked_at, used: None }
     }
 
     /// The provider accepted the call. `limits`: what its response reports.
@@ -63,6 +71,7 @@ impl Admitted {
     pub(crate) fn refused(mut self, failure: &Failure, limits: &Limits, now: Millis) {
         if let Some(ticket) = self.ticket.take() {
             self.pacing.refused(&self.target, ticket, failure, limits, self.asked_at, now);
+            self.pacing.keep_counts(self.caller.as_ref());
         }
     }
 
@@ -76,6 +85,7 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.pacing.ended(&self.target, ticket, self.used);
+            self.pacing.keep_counts(self.caller.as_ref());
         }
     }
 }

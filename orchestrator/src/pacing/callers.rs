@@ -36,9 +36,9 @@ impl Pacing {
     }
 
     /// Saves what a caller used: now, or with what others use in the next moment.
-    pub(super) fn keep_counts(self: &Arc<Self>, asker: &Asker) {
+    pub(super) fn keep_counts(self: &Arc<Self>, caller: Option<&CallerName>) {
         let mut inner = self.lock();
-        if !inner.pacer.is_limited(asker.caller.as_ref()) {
+        if !inner.pacer.is_limited(caller) {
             return;
         }
         if let Some(has_more) = &mut inner.saves_counts {

@@ -67,12 +67,12 @@ impl Policy for Ours {
     }
 
     fn released(&mut self, _: &mut Vendor, now: u64) -> Vec<usize> {
-        let released = self.pacer.let_go(TARGET, usize::MAX, Millis(now));
+        let released = self.pacer.let_go(usize::MAX, Millis(now));
         released.iter().filter_map(|turn| turn.as_str().parse().ok()).collect()
     }
 
     fn next_at(&mut self, _: &mut Vendor, now: u64) -> Option<u64> {
-        self.pacer.next_at(TARGET, Millis(now)).map(|at| at.0)
+        self.pacer.next_at(Millis(now)).map(|at| at.0)
     }
 
     fn demand(&self) -> u64 {
