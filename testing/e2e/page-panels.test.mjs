@@ -87,6 +87,7 @@ for (const look of LOOKS) {
     on.server.calls = [{ ...call, nextAt: Date.now() + 3_600_000, category: 'overloaded', because: 'HTTP 529: Overloaded' }];
     on.server.targets = [{ target: 'demo/flaky', until: new Date(2030, 0, 1).getTime(), category: 'rate_limited' }];
     await on.open('/', options(look));
+    await on.page.locator('#nodes-button').waitFor(); // which it is once the servers are known
     await on.page.locator('#nodes-button').press('Enter');
     await on.page.locator('#node-list li').first().waitFor();
     await looks(on.page, 'nodes');
