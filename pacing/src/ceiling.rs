@@ -2,6 +2,9 @@
 
 use crate::{Ticket, search::Search};
 
+/// Less than half as many calls at once do not overload a provider.
+const LEAST: u32 = 6;
+
 /// The most calls that may run at once, if a refusal told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ceiling {
@@ -12,6 +15,8 @@ pub(crate) struct Ceiling {
     accepted: u32,
     /// The most calls that were accepted at once.
     proven: u32,
+    /// The most that ran when the provider was overloaded.
+    overloaded_at: Option<u32>,
 }
 
 /// What a refusal says about calls at once.
@@ -63,11 +68,12 @@ impl Ceiling {
         }
     }
 
-    /// Lowers the ceiling because the provider is overloaded: to nine tenths of what runs.
-    pub(crate) fn overloaded(&mut self, ticket: Ticket, running: u32, last: Ticket) {
+    /// Lowers the ceiling because the provider is overloaded: to nine tenths of what runs. Returns whether calls at once do not
+    /// explain it, as less than half of what once was too much runs.
+    pub(crate) fn overloaded(&mut self, ticket: Ticket, running: u32, last: Ticket) -> bool {
         self.accepted = 0;
         if self.learnt_after.is_some_and(|after| ticket <= after) {
-            return;
+            return false;
         }
         self.learnt_after = Some(last);
         self.proven = 0;
@@ -76,6 +82,9 @@ impl Ceiling {
             Some(calls) => calls.refused_at(lower),
             None => self.calls = Some(Search::at(lower)),
         }
+        let most = self.overloaded_at.unwrap_or(LEAST).max(running);
+        self.overloaded_at = Some(most);
+        running < most / 2
     }
 
     /// A call was accepted; `running` were then. `last`: the last call made.

@@ -15,6 +15,8 @@ const PERIODS_MS: [u64; 3] = [1_000, 10_000, 60_000];
 pub(crate) struct Learnt {
     logs: Vec<Log>,
     limit: Option<Limit>,
+    /// The limit before the last refusal.
+    before: Option<Limit>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +48,7 @@ impl Limit {
 
 impl Learnt {
     pub(crate) fn new() -> Self {
-        Self { logs: PERIODS_MS.into_iter().map(Log::new).collect(), limit: None }
+        Self { logs: PERIODS_MS.into_iter().map(Log::new).collect(), limit: None, before: None }
     }
 
     pub(crate) fn add(&mut self, now: Millis) {
@@ -100,6 +102,7 @@ impl Learnt {
             }
             _ => Search::at(counts[period]),
         };
+        self.before = self.limit;
         let is_confirmed = self.limit.is_some_and(|limit| limit.period == period && limit.is_confirmed);
         let calm_at = now.plus(PERIODS_MS[period]);
         let next_at = now;
@@ -122,7 +125,19 @@ impl Learnt {
         limit.calm_at = now.plus(PERIODS_MS[limit.period]);
     }
 
-    /// Forgets the limit, because the provider reports its own.
+    /// Until when a further call can hardly be accepted if the limit is why one made at this time was refused; `None` if that was to
+    /// be expected.
+    pub(crate) fn no_room_before(&self, made_at: Millis) -> Option<Millis> {
+        let limit = self.limit.filter(|limit| !limit.calls.is_tried())?;
+        Some(made_at.plus(limit.spacing_ms() / 2))
+    }
+
+    /// The last refusal said nothing about the limit.
+    pub(crate) fn undo(&mut self) {
+        self.limit = self.before.take().or(self.limit);
+    }
+
+    /// Forgets the limit.
     pub(crate) fn forget(&mut self) {
         self.limit = None;
     }

@@ -30,6 +30,7 @@ mod ceiling;
 mod closed;
 mod learnt;
 mod log;
+mod noise;
 mod pacer;
 mod queue;
 mod ramp;

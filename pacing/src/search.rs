@@ -30,6 +30,11 @@ impl Search {
         self.value
     }
 
+    /// Whether the value that was refused last is being tried again.
+    pub(crate) fn is_tried(&self) -> bool {
+        self.wall.is_some_and(|wall| self.value >= wall)
+    }
+
     /// A call was refused when so many were accepted.
     pub(crate) fn refused_at(&mut self, accepted: u32) {
         self.wall = Some(self.value);
@@ -47,7 +52,7 @@ impl Search {
     pub(crate) fn was_calm(&mut self) {
         self.calm += 1;
         self.good = self.value;
-        if self.wall.is_some_and(|wall| self.value >= wall) {
+        if self.is_tried() {
             // It is no longer there.
             (self.wall, self.patience) = (None, PATIENCE.0);
         }

@@ -6,13 +6,23 @@ use everturn_kernel::Millis;
 use everturn_wire::{Category, Failure};
 
 use super::{Running, Target};
-use crate::{Call, Limits, Size, Ticket, caller::Callers, ceiling::Verdict, window::Window};
+use crate::{
+    Call, Limits, Size, Ticket,
+    caller::Callers,
+    ceiling::{Ceiling, Verdict},
+    noise::Finding,
+    window::Window,
+};
+
+/// A call that is accepted within this part of the wait for room shows that there was room.
+const EARLY: u64 = 4;
 
 impl Target {
     /// The provider accepted the call. `limits`: what its response reports.
     pub(crate) fn heard(&mut self, ticket: Ticket, limits: &Limits, now: Millis) {
         self.answered_at = Some(now);
         let Some(running) = self.room.running.get_mut(&ticket) else { return };
+        let made_at = running.at;
         if !running.is_accepted {
             running.is_accepted = true;
             self.room.accepted += 1;
@@ -22,6 +32,11 @@ impl Target {
             }
         }
         self.hear(ticket, limits, now);
+        match self.room.noise.accepted(ticket, made_at, now) {
+            Finding::Nothing => {}
+            Finding::Doubt => self.room.learnt.undo(),
+            Finding::Noise => self.is_noisy(),
+        }
         self.answers(ticket, limits, now);
         self.room.ceiling.accepted(ticket, self.room.accepted, self.last);
     }
@@ -55,10 +70,7 @@ impl Target {
                 self.close(ticket, &running, failure.hint_ms, None, now);
             }
             // A provider that is overloaded may refuse one call in ten, so others may ask, but not more at once.
-            Category::Overloaded if running.beside > 0 => {
-                self.room.ceiling.overloaded(ticket, running.beside, self.last);
-            }
-            Category::Overloaded => {}
+            Category::Overloaded => self.overloaded(ticket, &running, now),
             // Says nothing about limits.
             _ => self.answers(ticket, limits, now),
         }
@@ -94,7 +106,9 @@ impl Target {
         if !self.room.closed.accepted(ticket) {
             return;
         }
-        self.room.ramp.restart();
+        if !self.room.noise.is_noisy(now) {
+            self.room.ramp.restart();
+        }
         if was_hinted {
             self.disbelieve(limits, now);
         }
@@ -108,6 +122,26 @@ impl Target {
         }
     }
 
+    /// A provider that is overloaded may refuse one call in ten, so others may ask, but not more at once.
+    fn overloaded(&mut self, ticket: Ticket, call: &Running, now: Millis) {
+        let room = &mut self.room;
+        room.noise.refused(ticket, call.at, call.beside, None);
+        if call.beside == 0 || room.noise.is_noisy(now) {
+            return;
+        }
+        if room.ceiling.overloaded(ticket, call.beside, self.last) && room.noise.doubt(now) == Finding::Noise
+        {
+            self.is_noisy();
+        }
+    }
+
+    /// Refusals say nothing about limits from now on, so what they taught is forgotten.
+    fn is_noisy(&mut self) {
+        self.room.learnt.forget();
+        self.room.ceiling = Ceiling::default();
+        self.room.ramp.restart();
+    }
+
     fn limited(&mut self, ticket: Ticket, call: &Running, hint_ms: Option<u64>, now: Millis) {
         let room = &mut self.room;
         if room.windows.iter().any(|window| window.left(now) == 0) {
@@ -115,14 +149,33 @@ impl Target {
             let room_at = room.windows.iter().map(|window| window.room_at(1, now)).max();
             return self.close(ticket, call, hint_ms, room_at, now);
         }
-        let may_be_busy = hint_ms.is_none() && !room.closed.is_probe(ticket);
+        let is_probe = room.closed.is_probe(ticket);
+        let no_room_before = room.learnt.no_room_before(call.at);
+        let confirms = room.noise.refused(ticket, call.at, call.beside, no_room_before);
+        if room.noise.is_noisy(now) {
+            if hint_ms.is_some() || is_probe {
+                self.close(ticket, call, hint_ms, None, now);
+            }
+            return;
+        }
+        let may_be_busy = hint_ms.is_none() && !is_probe;
         if may_be_busy && room.ceiling.refused(ticket, call.beside, self.last) == Verdict::Busy {
             return;
         }
         if room.closed.knows(ticket) {
             return room.closed.refused_too(hint_ms, now);
         }
-        let room_at = if room.windows.is_empty() { room.learnt.refused(hint_ms, now) } else { None };
+        let room_at = match room.windows.is_empty() {
+            true if confirms => Some(room.learnt.room_at(0, now)),
+            true => room.learnt.refused(hint_ms, now),
+            false => None,
+        };
+        if let Some(at) = room_at.filter(|_| !confirms) {
+            room.noise.learnt(now.plus(at.since(now) / EARLY));
+        }
+        // One call finds out early whether the limit explains it.
+        let is_doubtful = hint_ms.is_none() && !room.noise.is_in_a_row();
+        let room_at = no_room_before.filter(|at| is_doubtful && *at > now).or(room_at);
         self.close(ticket, call, hint_ms, room_at, now);
     }
 

@@ -1,5 +1,7 @@
 //! The providers and loads that policies are compared on.
 
+use everturn_wire::Category;
+
 use super::{Load, Rule, Scenario, Tells};
 
 const MINUTE: u64 = 60_000;
@@ -10,6 +12,8 @@ const BUCKET: Rule = Rule::TokenBucket { burst: 60, per_minute: 60 };
 const SMALL_BUCKET: Rule = Rule::TokenBucket { burst: 5, per_minute: 120 };
 const AT_ONCE: Rule = Rule::Concurrency { calls: 8 };
 const OVERLOAD: Rule = Rule::Overload { calls: 20 };
+const RANDOM: Rule = Rule::Random { percent: 10, category: Category::RateLimited };
+const BUSY: Rule = Rule::Random { percent: 10, category: Category::Overloaded };
 const TOKENS: Rule = Rule::FixedTokens { tokens: 60_000, per_ms: MINUTE };
 const SLOW: Rule = Rule::FixedWindow { requests: 10, per_ms: MINUTE };
 const FAST: Rule = Rule::FixedWindow { requests: 600, per_ms: MINUTE };
@@ -46,6 +50,13 @@ pub fn scenarios() -> Vec<Scenario> {
         all.push(Scenario { name, rule: SLOW, tells, load: Load::one_turn(100) });
         let name = "600 a minute, fixed windows";
         all.push(Scenario { name, rule: FAST, tells, load: Load::at_once(500) });
+    }
+    for tells in [Tells::Nothing, Tells::WrongHint] {
+        for (name, rule) in [("a tenth refused at random", RANDOM), ("a tenth overloaded at random", BUSY)] {
+            let mut add = |load| all.push(Scenario { name, rule, tells, load });
+            add(Load::steady(120.0, 10, 7));
+            add(Load::steady(600.0, 10, 7));
+        }
     }
     for tells in [Tells::All, Tells::Nothing] {
         let name = "60,000 tokens a minute";

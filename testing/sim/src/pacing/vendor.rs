@@ -20,6 +20,8 @@ pub(super) enum Rule {
     Concurrency { calls: usize },
     /// Refuses more and more calls as more than this run.
     Overload { calls: usize },
+    /// Refuses so many of a hundred calls at random: others share it, and what we ask makes no difference.
+    Random { percent: u64, category: Category },
 }
 
 /// What a provider says of its limits.
@@ -111,7 +113,7 @@ impl Vendor {
                 // Keep what the division dropped.
                 self.bucket.1 = now - ((now - self.bucket.1) * per_minute % 60) / per_minute.max(1);
             }
-            Rule::Concurrency { .. } | Rule::Overload { .. } => {}
+            Rule::Concurrency { .. } | Rule::Overload { .. } | Rule::Random { .. } => {}
         }
     }
 
@@ -161,7 +163,7 @@ impl Vendor {
                 let left = self.bucket.0 / 1_000;
                 told(What::Requests, burst, burst - left, (burst - left) * 60_000 / per_minute)
             }
-            Rule::Concurrency { .. } | Rule::Overload { .. } => Limits::default(),
+            Rule::Concurrency { .. } | Rule::Overload { .. } | Rule::Random { .. } => Limits::default(),
         }
     }
 
@@ -174,6 +176,7 @@ impl Vendor {
                 let over = (self.running.len() + 1).saturating_sub(calls) as f64 / calls as f64;
                 self.rng.f64() < over * 4.0
             }
+            Rule::Random { percent, .. } => self.rng.u64(..100) < percent,
             _ => room_at > now,
         };
         let tokens = size.input + size.output;
@@ -181,6 +184,7 @@ impl Vendor {
             self.refused += 1;
             let category = match self.rule {
                 Rule::Overload { .. } => Category::Overloaded,
+                Rule::Random { category, .. } => category,
                 _ => Category::RateLimited,
             };
             let is_at_once = matches!(self.rule, Rule::Concurrency { .. } | Rule::Overload { .. });
