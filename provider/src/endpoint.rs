@@ -145,6 +145,11 @@ impl Endpoint {
         &self.client
     }
 
+    /// The secrets.
+    pub(crate) fn veil(&self) -> &Veil {
+        &self.veil
+    }
+
     /// Returns the mask for the secrets in an answer.
     pub(crate) fn mask(&self) -> Mask {
         Mask::new(self.veil.whole())

@@ -6,6 +6,7 @@
 mod content;
 mod exchange;
 mod header;
+mod refusal;
 mod usage;
 
 use std::{fmt, sync::Arc};

@@ -20,7 +20,7 @@ use hyper::{
 use super::{
     AnswerForm, RelayEvent,
     content::{Said, said},
-    header,
+    header, refusal,
     usage::Ends,
 };
 use crate::{
@@ -125,6 +125,9 @@ impl Exchange {
         header::strip_connection(&mut headers);
         let of = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let (kind, coding) = (of(CONTENT_TYPE).to_owned(), of(CONTENT_ENCODING).to_owned());
+        if !status.is_success() {
+            refusal::clean_headers(self.endpoint.veil(), &mut headers);
+        }
         self.events.push_back(RelayEvent::Head(status, headers));
         let head = Head::of(&mut response);
         self.events.extend(head.limits().map(StreamEvent::Limits).map(RelayEvent::Fact));
@@ -183,7 +186,7 @@ impl Exchange {
         let found = if had_begun { Ok(true) } else { reading.take(&piece, self.form, self.whole) };
         let begins = !had_begun && reading.has_begun;
         // A failing event belongs to the answer, in case it is passed on after all.
-        self.events.push_back(RelayEvent::Piece(piece));
+        self.events.push_back(RelayEvent::Piece(self.endpoint.veil().whole().overwrite(piece)));
         match found {
             Ok(progress) => {
                 self.events.extend(begins.then_some(RelayEvent::Fact(StreamEvent::Opaque)));
@@ -255,6 +258,7 @@ impl Exchange {
                 self.endpoint.refused(&head, &body)
             }
         };
+        let rest = refusal::clean_body(self.endpoint.veil(), rest, BODY_LIMIT);
         self.events.extend(rest.into_iter().map(RelayEvent::Piece));
         Poll::Ready(Err(failure))
     }

@@ -8,6 +8,7 @@ mod tests;
 
 use std::{mem, ops::Range, sync::Arc};
 
+use bytes::Bytes;
 use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
 use everturn_wire::{Echo, Value};
 use memchr::{memchr_iter, memmem::Finder};
@@ -15,6 +16,9 @@ use serde_json::Map;
 
 /// Replaces a secret.
 pub(super) const MARK: &str = "[redacted]";
+
+/// Overwrites each byte of a secret where the length of a text must stay.
+pub(super) const BLANK: u8 = b'*';
 
 /// Minimum length of a secret that is replaced in answers, in bytes. Shorter ones are no keys, and may be words.
 const SHORTEST: usize = 16;
@@ -43,6 +47,21 @@ impl Whole {
             Some(at..at + finder.needle().len())
         });
         found.min_by_key(|range| (range.start, usize::MAX - range.end))
+    }
+
+    /// Overwrites the secrets in a piece of an answer, so that its length stays.
+    pub(crate) fn overwrite(&self, piece: Bytes) -> Bytes {
+        let found = |bytes: &[u8]| {
+            self.0.iter().find_map(|finder| Some((finder.find(bytes)?, finder.needle().len())))
+        };
+        if found(&piece).is_none() {
+            return piece;
+        }
+        let mut bytes = piece.to_vec();
+        while let Some((at, length)) = found(&bytes) {
+            bytes[at..at + length].fill(BLANK);
+        }
+        bytes.into()
     }
 
     /// Returns where a secret may begin that is cut off by the end of the text; its length if none does.

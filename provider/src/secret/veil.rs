@@ -13,7 +13,7 @@ use base64::{
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD},
 };
 
-use super::mask::{MARK, Whole};
+use super::mask::{BLANK, MARK, Whole};
 use spelling::{Letter, Spelling, letters};
 
 /// Length of the runs of a secret that are searched for, in bytes. A shorter secret is hidden only as a whole word,
@@ -112,24 +112,23 @@ impl Veil {
         }
     }
 
+    /// Returns a text with all secrets overwritten, so that its length stays; `None` if there are none.
+    pub(crate) fn overwritten(&self, text: &str) -> Option<String> {
+        let hidden = self.hidden(text);
+        let mut bytes = text.as_bytes().to_vec();
+        hidden.iter().for_each(|range| bytes[range.clone()].fill(BLANK));
+        String::from_utf8(bytes).ok().filter(|_| !hidden.is_empty())
+    }
+
     /// Removes all secrets from a text.
     pub(crate) fn hide_in(&self, text: &mut String) {
-        let mut hidden: Vec<Range<usize>> = Vec::new();
-        let spellings = Spelling::ALL.iter().filter(|spelling| spelling.may_be_in(text));
-        for spelling in spellings.take_while(|_| !self.windows.is_empty()) {
-            self.find(&letters(text, *spelling), *spelling, &mut hidden);
-        }
-        for word in &self.words {
-            hidden.extend(alone(text, word));
-        }
+        let hidden = self.hidden(text);
         if hidden.is_empty() {
             return;
         }
-        hidden.sort_unstable_by_key(|range| range.start);
         let mut clean = String::with_capacity(text.len());
         let mut end = 0;
-        for range in hidden {
-            let (from, to) = (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end));
+        for Range { start: from, end: to } in hidden {
             if from > end || clean.is_empty() {
                 clean.push_str(&text[end..from.max(end)]);
                 clean.push_str(MARK);
@@ -138,6 +137,22 @@ impl Veil {
         }
         clean.push_str(&text[end..]);
         *text = clean;
+    }
+
+    /// Returns where the secrets of a text are, in order. They may overlap.
+    fn hidden(&self, text: &str) -> Vec<Range<usize>> {
+        let mut hidden: Vec<Range<usize>> = Vec::new();
+        let spellings = Spelling::ALL.iter().filter(|spelling| spelling.may_be_in(text));
+        for spelling in spellings.take_while(|_| !self.windows.is_empty()) {
+            self.find(&letters(text, *spelling), *spelling, &mut hidden);
+        }
+        for word in &self.words {
+            hidden.extend(alone(text, word));
+        }
+        hidden.sort_unstable_by_key(|range| range.start);
+        let whole =
+            |range: Range<usize>| text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end);
+        hidden.into_iter().map(whole).collect()
     }
 
     fn find(&self, letters: &[Letter], spelling: Spelling, hidden: &mut Vec<Range<usize>>) {

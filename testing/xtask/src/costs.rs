@@ -23,7 +23,7 @@ const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
 /// Lines of Rust that ship, without tests. Last raised for the audit log of callers and for questions of tools.
-const LINES: usize = 100_100;
+const LINES: usize = 100_320;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
