@@ -2,30 +2,26 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { answerText, launch, openPage, send } from './support/browser.mjs';
+import { startLocked } from './support/locked.mjs';
 import { startProvider } from './support/provider.mjs';
 
 const run = promisify(execFile);
-const SCRIPT = fileURLToPath(new URL('support/oauth-mcp.mjs', import.meta.url));
 
-let browser, folder, locked, lockedUrl, provider, server, page;
+let browser, folder, locked, control, provider, server, page;
 before(async () => (browser = await launch()));
 after(() => browser?.close());
 beforeEach(async () => {
   provider = await startProvider();
   folder = await mkdtemp(join(tmpdir(), 'everturn-login-'));
-  const port = await freePort();
-  lockedUrl = `http://127.0.0.1:${port}`;
-  locked = spawn(process.execPath, [SCRIPT], { env: { ...process.env, PORT: String(port) }, stdio: 'ignore' });
-  while (!(await control().catch(() => null)));
+  locked = await startLocked();
+  ({ control } = locked);
   await writeFile(join(folder, 'config.toml'), `
 [[provider]]
 name = "chat"
@@ -35,7 +31,7 @@ models = ["model"]
 
 [[mcp]]
 name = "locked"
-url = "${lockedUrl}/mcp"
+url = "${locked.url}/mcp"
 
 [tools.policy]
 "locked__*" = "allow"
@@ -45,28 +41,15 @@ afterEach(async () => {
   await page?.context().close();
   page = undefined;
   await server?.stop();
-  locked?.kill();
+  locked?.stop();
   await provider?.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
-const freePort = () =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
 const config = () => join(folder, 'config.toml');
 const data = () => join(folder, 'everturn.db');
 const logins = () => `${data()}.logins.json`;
 const everturn = (...words) => run(process.env.EVERTURN_BIN, [...words, '--config', config(), '--data', data()], { env: { PATH: process.env.PATH } });
-
-/** Changes how the locked server behaves. Returns what it has seen. */
-async function control(change) {
-  const sent = change && { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(change) };
-  return (await fetch(`${lockedUrl}/control`, sent)).json();
-}
 
 const start = async (env = {}) => (server = await startServer(['--config', config()], env, { data: data() }));
 const state = () => page.locator('.tool-source .state');

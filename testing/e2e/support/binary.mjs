@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** Starts it, by default on a free port and with its data in memory; `cluster` names NATS servers. `url` is its address; `stop(signal)` ends it. */
+/** Starts it, by default on a free port and with its data in memory; `cluster` names NATS servers. `url` is its address, `said` has the lines it printed; `stop(signal)` ends it. */
 export async function startServer(extra = [], env = {}, { listen = '127.0.0.1:0', data, cluster } = {}) {
   const program = process.env.EVERTURN_BIN;
   if (!program) throw new Error('set EVERTURN_BIN to the everturn binary, e.g. target/debug/everturn');
@@ -29,5 +29,5 @@ export async function startServer(extra = [], env = {}, { listen = '127.0.0.1:0'
       child.once('exit', resolve);
       child.kill(signal);
     });
-  return { url, stop };
+  return { url, said, stop };
 }
