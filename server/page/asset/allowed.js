@@ -3,6 +3,7 @@ import { getApprovals, revokeTool } from './api.js';
 import { byId, element } from './element.js';
 import { passFocus } from './focus.js';
 import { panel } from './panel.js';
+import { Requests } from './requests.js';
 import { visible } from './visible.js';
 
 const list = byId('allowed-list');
@@ -10,6 +11,7 @@ const problem = byId('allowed-problem');
 
 export class Allowed {
   #id;
+  #requests = new Requests();
 
   #panel = panel('allowed', () => this.load());
 
@@ -29,9 +31,10 @@ export class Allowed {
   async load() {
     const id = this.#id;
     if (id === undefined) return;
+    const isNews = this.#requests.begin();
     try {
       const { allowedTools } = await getApprovals(id);
-      if (id === this.#id) this.#show(allowedTools ?? []);
+      if (id === this.#id && isNews()) this.#show(allowedTools ?? []);
     } catch {
       // No message: the "reconnecting" bar or the empty page already says it.
     }

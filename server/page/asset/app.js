@@ -62,9 +62,10 @@ const nodes = new Nodes();
 new Usage();
 new Providers({
   onChange: async (model) => {
+    const where = open;
     await composer.loadModels(model).catch(() => {}); // its error is shown with the next attempt
-    if (model) models.set(open.id, model);
-    modelOf = model ? open : null;
+    if (model) models.set(where.id, model);
+    modelOf = model && where === open ? open : null;
     render();
   },
 });
@@ -219,6 +220,7 @@ function refused(why) {
 
 function adopt(id) {
   keepDraft(undefined, '');
+  keepDraft(id, composer.text); // written while it was being made
   open.adopt(id);
   allowed.of(id);
   instructions.adopted(id);
@@ -308,7 +310,7 @@ byId('new').addEventListener('click', () => setTimeout(() => composer.focus()));
 addEventListener('hashchange', route);
 // Models may have been added or removed elsewhere.
 document.addEventListener('visibilitychange', () => {
-  if (document.visibilityState === 'visible' && socket.isOpen) composer.loadModels(composer.model).then(render, () => {});
+  if (document.visibilityState === 'visible' && socket.isOpen) composer.loadModels().then(render, () => {});
 });
 
 route();

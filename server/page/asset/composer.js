@@ -5,6 +5,7 @@ import { byId, element } from './element.js';
 import { Files } from './files.js';
 import { hasKeyboard, passFocus, sendsOnEnter } from './focus.js';
 import { Images } from './images.js';
+import { Requests } from './requests.js';
 
 const MODEL_KEY = 'everturn.model';
 const DEMO = 'demo/flaky';
@@ -15,7 +16,8 @@ const picker = byId('model');
 
 export class Composer {
   files = new Files();
-  images = new Images({ onText: (file) => this.files.add(file) });
+  images = new Images({ onText: (...what) => this.files.add(...what) });
+  #requests = new Requests();
 
   /**
    * `onSubmit(text, images)` returns whether the message was sent; `onModel(model)`: the user chose a model;
@@ -25,6 +27,8 @@ export class Composer {
     this.onText = onText;
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
+      const { reading } = this.images;
+      if (reading) return void reading.then((isWanted) => isWanted && this.submit());
       const text = this.files.with(field.value.trim());
       const images = this.images.all;
       if ((!text && images.length === 0) || !onSubmit(text, images)) return;
@@ -104,13 +108,16 @@ export class Composer {
     return picker.options.length === 1 && picker.value === DEMO;
   }
 
-  /** Fetches the models, and selects this one if there is a choice. */
+  /** Fetches the models, and selects this one if there is a choice; without one, what is selected stays. */
   async loadModels(wanted) {
+    const isNews = this.#requests.begin();
     const { models } = await getModels();
+    if (!isNews()) return;
+    const chosen = wanted ?? this.model;
     setModels(models);
     const isSame = models.length === picker.options.length && models.every((name, at) => picker.options[at].value === name);
     if (!isSame) picker.replaceChildren(...models.map((name) => element('option', { value: name }, name)));
-    this.pick(wanted);
+    this.pick(chosen);
     picker.disabled = models.length < 2;
   }
 }

@@ -192,8 +192,10 @@ export class Conversation {
 
   /** Loads older chunks. Resolves to whether there are more. */
   async #loadOlder() {
+    const { oldest } = this.#timeline;
     try {
-      const window = await getHistory(this.id, WINDOW, this.#timeline.oldest);
+      const window = await getHistory(this.id, WINDOW, oldest);
+      if (oldest !== this.#timeline.oldest) return true; // it was loaded again meanwhile
       this.#timeline.prepend(window);
       return window.chunks.length > 0 && this.#timeline.oldest > 1;
     } catch {

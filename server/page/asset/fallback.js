@@ -43,7 +43,9 @@ export class Fallback {
 
   #set(chain) {
     const { [picker.value]: _, ...others } = this.#chains;
-    this.onChange(chain.length > 0 ? { ...others, [picker.value]: chain } : others);
+    // Shown at once, so that a second change includes the first.
+    this.show(chain.length > 0 ? { ...others, [picker.value]: chain } : others);
+    this.onChange(this.#chains);
   }
 
   #remove(button) {

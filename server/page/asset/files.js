@@ -31,10 +31,11 @@ export class Files {
     this.#show();
   }
 
-  /** Adds a text file. */
-  async add(file) {
+  /** Adds a text file, if it is still wanted when it was read. */
+  async add(file, isWanted) {
     const name = oneLine(file.name || 'file', LONGEST_NAME).replaceAll('"', "'");
     const text = file.size <= MOST ? await file.text().catch(() => null) : undefined;
+    if (!isWanted()) return;
     const together = this.#files.reduce((sum, each) => sum + each.text.length, text?.length ?? 0);
     if (text === null) toast(`${name} could not be read.`, 'message');
     else if (text === undefined || together > MOST) toast(`${name} is too large: text files of a message have at most 400 kB.`, 'message');

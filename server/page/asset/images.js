@@ -22,8 +22,11 @@ const LONGEST_NAME = 60;
 
 export class Images {
   #images = []; // of { url, mimeType }
+  #message = {}; // what they are for
+  /** Reads files; resolves to whether they are still wanted. Null if none are being read. */
+  reading = null;
 
-  /** `onText(file)`: takes a text file. */
+  /** `onText(file, isWanted)`: takes a text file, unless it is not wanted any more when it was read. */
   constructor({ onText }) {
     this.onText = onText;
     byId('attach').addEventListener('click', () => input.click());
@@ -57,26 +60,38 @@ export class Images {
     return [...this.#images];
   }
 
+  /** Those of another message. What is still being read was for the former one. */
   set all(images) {
+    this.#message = {};
     this.#images = [...images];
     this.#show();
   }
 
-  async #add(files) {
+  #add(files) {
+    const [message, before] = [this.#message, this.reading];
+    const reading = Promise.resolve(before).then(() => this.#read(files, () => message === this.#message));
+    this.reading = reading;
+    reading.finally(() => this.reading === reading && (this.reading = null));
+  }
+
+  async #read(files, isWanted) {
     for (const file of files) {
       if (!TYPES.includes(file.type)) {
-        if (isText(file)) await this.onText(file);
+        if (isText(file)) await this.onText(file, isWanted);
         else toast(`${file.name || 'This file'} is neither a text file, nor a PDF, nor a PNG, JPEG, GIF or WebP image.`, 'message');
         continue;
       }
       const image = await read(file).catch(() => null);
+      if (!isWanted()) return false;
       if (!image) toast(`${file.name || 'The file'} could not be read.`, 'message');
       else if (this.#images.length >= MOST) toast(`A message has at most ${MOST} images and PDFs.`, 'message');
       else if (this.#size + image.url.length > MOST_TOGETHER) toast(`${file.name || 'The file'} is too large: the images and PDFs of a message have at most 12 MB.`, 'message');
       else this.#images.push(image);
     }
+    if (!isWanted()) return false;
     this.#show();
     byId('prompt').focus();
+    return true;
   }
 
   get #size() {
@@ -93,7 +108,8 @@ export class Images {
     const name = isPdf ? (image.name ?? 'PDF') : `Image ${number}`;
     const remove = element('button', { type: 'button', className: 'icon', ariaLabel: isPdf ? `Remove ${name}` : `Remove image ${number}` }, '×');
     remove.addEventListener('click', () => {
-      this.all = this.#images.filter((each) => each !== image);
+      this.#images = this.#images.filter((each) => each !== image);
+      this.#show();
       byId('prompt').focus();
     });
     return element('li', { className: isPdf ? 'pdf' : '' }, picture(image, name), remove);

@@ -4,6 +4,7 @@ import { byId, element } from './element.js';
 import { perFrame } from './frame.js';
 import { marked } from './mark.js';
 import { opensMenu } from './menu.js';
+import { Requests } from './requests.js';
 import { Search } from './search.js';
 import * as shelf from './shelf.js';
 import { oneLine } from './visible.js';
@@ -39,6 +40,7 @@ export class ConversationList {
   #selected = null; // the hit that Enter opens
   #timer = 0;
   #again = 0;
+  #requests = new Requests();
   #rows = new Map(); // by id: the parts of a row
   #showsArchive = false;
   #archive = element('button', { type: 'button', className: 'quiet small' });
@@ -71,8 +73,11 @@ export class ConversationList {
   /** Fetches the list. Nothing happens if the server cannot be reached. */
   async load() {
     clearTimeout(this.#again);
+    const isNews = this.#requests.begin();
     try {
-      this.#items = await getConversations();
+      const items = await getConversations();
+      if (!isNews()) return;
+      this.#items = items;
       this.#render();
       this.onLoad();
     } catch {
@@ -158,14 +163,22 @@ export class ConversationList {
   }
 
   renamed(id, title) {
+    this.#outdate();
     this.#change(id, { title });
   }
 
   deleted(id) {
+    this.#outdate();
     this.#items = this.#items?.filter((item) => item.id !== id) ?? null;
     this.#search.found = this.#search.found.filter((item) => item.id !== id);
     this.#rows.delete(id);
     this.#render();
+  }
+
+  /** A list that is under way may be from before a change made here. */
+  #outdate() {
+    this.#requests.outdate();
+    this.reload();
   }
 
   #change(id, facts) {

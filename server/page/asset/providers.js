@@ -2,6 +2,7 @@
 import { addProvider, getProviders, removeProvider } from './api.js';
 import { confirm } from './ask.js';
 import { byId, element } from './element.js';
+import { Requests } from './requests.js';
 import { oneLine } from './visible.js';
 
 const dialog = byId('providers');
@@ -21,8 +22,13 @@ const APIS = { 'openai-chat': 'Chat Completions', 'openai-responses': 'OpenAI Re
 const LONGEST = 600;
 const LONGEST_NAME = 80;
 
+/** The status for those who may not change providers. */
+const FORBIDDEN = 403;
+
 export class Providers {
   #vendors = [];
+  #requests = new Requests();
+  #isTouched = false; // the user went on in the form during a trial
 
   /** `onChange(model)`: the models have changed; `model` answered, if one did. */
   constructor({ onChange }) {
@@ -36,6 +42,7 @@ export class Providers {
       this.#add(false);
     });
     anyway.addEventListener('click', () => this.#add(true));
+    for (const sign of ['input', 'focusin']) form.addEventListener(sign, () => (this.#isTouched = true));
     dialog.addEventListener('close', () => {
       key.value = '';
       tell();
@@ -44,13 +51,16 @@ export class Providers {
 
   async open() {
     dialog.showModal();
+    const focused = document.activeElement;
     await this.#load();
-    if (!form.hidden) vendor.focus();
+    if (!form.hidden && document.activeElement === focused) vendor.focus(); // else the user has begun
   }
 
   async #load() {
+    const isNews = this.#requests.begin();
     try {
       const { providers, vendors, file } = await getProviders();
+      if (!isNews()) return;
       this.#vendors = vendors;
       form.hidden = false;
       if (vendor.options.length === 0) {
@@ -61,8 +71,9 @@ export class Providers {
       byId('provider-list').replaceChildren(...providers.map((each) => this.#row(each)));
       byId('providers-problem').textContent = '';
     } catch (error) {
-      form.hidden = true;
-      byId('providers-problem').textContent = `Providers can be changed ${error.message}`.slice(0, LONGEST);
+      const isForbidden = error.status === FORBIDDEN;
+      form.hidden ||= isForbidden;
+      byId('providers-problem').textContent = `${isForbidden ? 'Providers can be changed ' : 'Not up to date: '}${error.message}`.slice(0, LONGEST);
     }
   }
 
@@ -94,11 +105,15 @@ export class Providers {
   async #add(isAnyway) {
     const wanted = { vendor: vendor.value, key: key.value, name: name.value, baseUrl: address.value, models: models.value.split(/[\s,]+/).filter(Boolean) };
     const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value.length > 0));
+    const sent = [key, name, address, models].map((field) => [field, field.value]);
+    const { billing } = this.#vendors.find(({ id }) => id === given.vendor) ?? {};
+    this.#isTouched = false;
     busy(true);
     tell({ text: 'Trying it…' });
     try {
       const done = await addProvider({ ...given, anyway: isAnyway });
-      key.value = name.value = address.value = models.value = '';
+      // What was written during the trial is for the next one.
+      for (const [field, value] of sent) if (field.value === value) field.value = '';
       const count = done.models.length === 1 ? '1 model is offered' : `${done.models.length} models are offered`;
       const answered = done.answered ? `${done.answered} answered; ${count}.` : `${done.provider.name} was added; ${count}.`;
       tell({ kind: 'good', text: done.replaced ? `${answered} The former key is gone.` : answered, problem: done.note });
@@ -106,12 +121,11 @@ export class Providers {
       await this.#load();
     } catch (error) {
       const problem = error.body ?? { error: error.message };
-      const { billing } = this.#vendors.find((each) => each.id === vendor.value) ?? {};
       const page = problem.category === 'quota_exhausted' ? billing : undefined;
       tell({ kind: 'bad', problem, page, canAdd: problem.anyway });
     }
     busy(false);
-    result.focus();
+    if (!this.#isTouched) result.focus();
   }
 
   async #remove(which) {

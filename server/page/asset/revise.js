@@ -38,6 +38,19 @@ export function release() {
   for (const part of column.querySelectorAll('.revision :disabled')) part.disabled = false;
 }
 
+/** Runs `change`, which shows the messages anew. One that is being edited stays so, with what was written. */
+export function keepEdits(change) {
+  const edits = [...column.querySelectorAll('.revision')].filter((form) => !form.querySelector(':disabled'));
+  const kept = edits.map((form) => ({ seq: form.closest('.user').dataset.seq, field: form.querySelector('textarea') }));
+  const { activeElement } = document;
+  change();
+  for (const { seq, field } of kept) {
+    const message = column.querySelector(`.user[data-seq="${seq}"]`);
+    if (message) edit(message, field.value);
+  }
+  if (kept.length > 0 && activeElement.isConnected) activeElement.focus();
+}
+
 function edit(message, text) {
   const field = element('textarea', { value: text, ariaLabel: 'Message', rows: Math.min(text.split('\n').length + 1, 12) });
   const send = element('button', { type: 'submit', className: 'button strong' }, 'Send');

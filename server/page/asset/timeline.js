@@ -1,5 +1,6 @@
 // What is shown of a conversation: its stored turns, followed by the last streamed turn.
 import { History } from './history.js';
+import { keepEdits } from './revise.js';
 import * as transcript from './transcript.js';
 import { Turn } from './turn.js';
 
@@ -18,7 +19,7 @@ export class Timeline {
     this.#hasOlder = false;
     this.#folded = null;
     this.#history.prepend(window);
-    transcript.show(...older, this.#history.node, ...pending);
+    keepEdits(() => transcript.show(...older, this.#history.node, ...pending));
   }
 
   /** Adds a window of older chunks. */

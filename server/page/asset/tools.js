@@ -4,6 +4,7 @@ import { confirm } from './ask.js';
 import { byId, element } from './element.js';
 import { loginButton, openLogin } from './login.js';
 import { panel } from './panel.js';
+import { Requests } from './requests.js';
 import { oneLine, visible } from './visible.js';
 
 const list = byId('tool-sources');
@@ -18,6 +19,7 @@ const LONGEST_TEXT = 2000;
 
 export class Tools {
   #timer = 0;
+  #requests = new Requests();
   #shown = '';
   /** What is to become of logins that were begun or ended here, by server. */
   #awaited = new Map();
@@ -31,8 +33,10 @@ export class Tools {
   /** Fetches the tools. What is shown stays if the server cannot be reached. */
   async load() {
     clearTimeout(this.#timer);
+    const isNews = this.#requests.begin();
     try {
       const told = await getTools();
+      if (!isNews()) return;
       this.#show(told);
       for (const { name, login } of told.sources) if (login === this.#awaited.get(name)) this.#awaited.delete(name);
       const isMoving = told.sources.some(({ name, status }) => status === 'starting' || this.#awaited.has(name));

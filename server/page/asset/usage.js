@@ -61,7 +61,7 @@ export class Usage {
       this.#show(byModel);
       problem.textContent = '';
     } catch (error) {
-      problem.textContent = `Not up to date: ${error.message}`;
+      if (asked === this.#asked) problem.textContent = `Not up to date: ${error.message}`;
     }
   }
 
