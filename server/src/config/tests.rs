@@ -4,6 +4,7 @@ mod compaction;
 mod fallback;
 mod mcp;
 mod memory;
+mod old;
 #[cfg(all(feature = "nats", feature = "postgres"))]
 mod postgres;
 mod price;
