@@ -185,11 +185,14 @@ async fn a_late_second_misdirected_or_senseless_answer_changes_nothing() {
         ApprovalAnswer { verdict: Verdict::TimedOut, ..right.clone() },
         ApprovalAnswer { scope: Some(ApprovalScope::Unknown), ..right.clone() },
         ApprovalAnswer { reason: Some("x".repeat(5_000)), ..right.clone() },
+        ApprovalAnswer { name: Some("x".repeat(201)), ..right.clone() },
+        ApprovalAnswer { via: Some("x".repeat(201)), ..right.clone() },
     ] {
         let refused = world.orchestrator.answer_approval(&world.id, senseless).await;
         assert!(matches!(refused, Err(Error::BadAnswer { .. })), "{refused:?}");
     }
-    assert!(says(&world, right.clone()).await);
+    let longest = Some("x".repeat(200));
+    assert!(says(&world, ApprovalAnswer { name: longest.clone(), via: longest, ..right.clone() }).await);
     asked(&mut watcher, "a").await;
     // The call of the next step has the same id: an answer to the first one is not for it.
     assert!(!says(&world, right).await);

@@ -76,6 +76,17 @@ async fn questions_are_asked_one_at_a_time_and_their_answers_are_kept_nowhere() 
         let refused = give(&question, accept, Some(wrong)).await;
         assert!(matches!(&refused, Err(Error::BadAnswer { why: told }) if told.contains(why)), "{refused:?}");
     }
+    let long = || Some("x".repeat(201));
+    let right = reply(&question, accept, Some(json!({ "pin": "4711" })));
+    for wrong in
+        [QuestionAnswer { name: long(), ..right.clone() }, QuestionAnswer { via: long(), ..right.clone() }]
+    {
+        let refused = world.orchestrator.answer_question(&world.id, wrong).await;
+        assert!(
+            matches!(&refused, Err(Error::BadAnswer { why }) if why.contains("200 bytes")),
+            "{refused:?}"
+        );
+    }
     assert!(give(&question, accept, Some(json!({ "pin": "4711" }))).await.unwrap());
     assert!(!give(&question, accept, Some(json!({ "pin": "4711" }))).await.unwrap(), "once");
     watcher.until("question-asked Go there").await;
@@ -138,4 +149,43 @@ async fn a_question_that_is_withdrawn_while_the_output_is_full_is_settled_at_onc
     watcher.until("question-settled").await;
     assert_eq!(world.orchestrator.status(&world.id).await.unwrap().questions, None);
     assert_eq!(world.status().await, ConversationStatus::Active);
+}
+
+/// Asks this many questions.
+struct Nosy(usize);
+
+#[async_trait]
+impl Tool for Nosy {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "nosy".to_owned(), description: String::new(), parameters: Value::Null }
+    }
+
+    async fn run(&self, call: Invocation) -> ToolAnswer {
+        for number in 0..self.0 {
+            call.people.ask("bank", &format!("Question {number}?"), Ask::Form(Vec::new())).await;
+        }
+        ToolAnswer::ok("enough")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_questions_of_a_call_the_last_twenty_are_kept() {
+    let provider = Scripted::new([ask("nosy", &["c"]), answer("thanks")]);
+    let world = World::of(builder(provider).tool(Nosy(22)));
+    let mut watcher = world.say("hi").await;
+    for number in 0..22 {
+        watcher.until(&format!("question-asked Question {number}?")).await;
+        let mut answer = reply(&world.question().await, QuestionAction::Decline, None);
+        answer.name = Some(number.to_string());
+        assert!(world.orchestrator.answer_question(&world.id, answer).await.unwrap());
+    }
+    watcher.turn().await;
+    let chunks = world.chunks().await;
+    let names = chunks.iter().find_map(|stored| match &*stored.chunk {
+        Chunk::ToolResult { questions, .. } => {
+            Some(questions.iter().map(|of| of.name.clone().unwrap()).collect::<Vec<_>>())
+        }
+        _ => None,
+    });
+    assert_eq!(names.unwrap(), (2..22).map(|number| number.to_string()).collect::<Vec<_>>());
 }
