@@ -137,6 +137,7 @@ fn answer(answer: &Answer) -> Value {
             if media == "application/x-ndjson" {
                 response["headers"]["X-Conversation-Id"] =
                     json!({ "description": "The conversation.", "schema": schema("ConversationId") });
+                response["headers"]["X-Cursor"] = json!({ "description": "Where the events of the turn begin: a cursor to read them elsewhere.", "schema": { "type": "string" } });
             }
             response
         }
