@@ -17,7 +17,7 @@ export class Conversation {
 
   get summary() {
     const { id, at, status } = this;
-    const title = this.chunks.find(({ role, chunk }) => role === 'user' && chunk.text)?.chunk.text.slice(0, 60) ?? '';
+    const title = this.chunks.find(({ role, chunk }) => role === 'user' && chunk.text)?.chunk.text.split('\n')[0].slice(0, 60) ?? '';
     const endReason = this.turn ? undefined : this.metrics.at(-1)?.reason;
     return { id, createdAt: at, lastActivityAt: at, title, status, workspaceId: 'default', endReason };
   }
