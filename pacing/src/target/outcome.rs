@@ -14,8 +14,9 @@ use crate::{
     window::Window,
 };
 
-/// A call that is accepted within this part of the wait for room shows that there was room.
-const EARLY: u64 = 4;
+/// A call that is accepted within the first sixteenth of the wait for room shows that there was room. Later ones may be accepted
+/// because a bucket was refilled bit by bit.
+const EARLY: u64 = 16;
 
 impl Target {
     /// The provider accepted the call. `limits`: what its response reports.
