@@ -85,7 +85,7 @@ pub use status::StatusChange;
 pub use subscription::Subscription;
 pub use tool::{Ask, Invocation, Output, People, Policy, Reply, SourceState, Tool, ToolSource};
 pub use upstream::{Dialect, Outgoing, Passed, RelayProvider, Upstream};
-pub use usage::{Day, InvalidDay, Price, UsageQuery};
+pub use usage::{Day, InvalidDay, Money, Price, UsageQuery};
 pub use view::View;
 
 use everturn_ports::json;

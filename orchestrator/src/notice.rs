@@ -9,7 +9,8 @@ use std::{
 };
 
 use everturn_kernel::Millis;
-use everturn_wire::{Category, Failure, TurnId};
+use everturn_pacing::Use;
+use everturn_wire::{CallerName, Category, Failure, TurnId};
 use serde::{Deserialize, Serialize};
 
 use crate::{cluster::LiveBus, journal::NodeId};
@@ -55,6 +56,26 @@ pub(crate) struct UsedByCaller {
     pub(crate) counts: [(u64, u64); 4],
     /// The same of nodes that are gone.
     pub(crate) gone: [(u64, u64); 4],
+    /// The same of the limit in money: what this node used, and what nodes that are gone did. Earlier versions tell nothing of it.
+    #[serde(default)]
+    pub(crate) money: [(u64, u64); 2],
+}
+
+impl UsedByCaller {
+    pub(crate) fn new(caller: &CallerName, node: &NodeId, used: Use) -> Self {
+        let Use { calls, counts: [counts @ .., spent], gone: [gone @ .., spent_by_gone] } = used;
+        let (caller, node, money) = (caller.to_string(), node.clone(), [spent, spent_by_gone]);
+        Self { caller, node, calls, counts, gone, money }
+    }
+
+    pub(crate) fn used(&self) -> Use {
+        let with = |counts: [(u64, u64); 4], money| {
+            let [requests, tokens, tokens_of_day, parallel] = counts;
+            [requests, tokens, tokens_of_day, parallel, money]
+        };
+        let [spent, spent_by_gone] = self.money;
+        Use { calls: self.calls, counts: with(self.counts, spent), gone: with(self.gone, spent_by_gone) }
+    }
 }
 
 /// A limit.
@@ -163,6 +184,7 @@ mod tests {
                 calls: 3,
                 counts: [(1, 2); 4],
                 gone: [(0, 0); 4],
+                money: [(1, 2), (0, 0)],
             }),
             Notice::Probing { target: target(), turn: TurnId::from("t") },
             Notice::Opened { target: target(), asked_ms_ago: 7 },
@@ -174,6 +196,9 @@ mod tests {
             assert!(json.len() < 2_000);
             assert_eq!(Notice::read(&json), Some(notice));
         }
+        let earlier = br#"{"type":"caller","caller":"ann","node":"n","calls":1,"counts":[[1,2],[1,2],[1,2],[0,0]],"gone":[[0,0],[0,0],[0,0],[0,0]]}"#;
+        let Some(Notice::Caller(used)) = Notice::read(earlier) else { panic!("it is not read") };
+        assert_eq!(used.used().counts, [(1, 2), (1, 2), (1, 2), (0, 0), (0, 0)]);
         let long =
             serde_json::to_vec(&Notice::Closed(Closed { left_ms: u64::MAX, ..closed.clone() })).unwrap();
         let large = serde_json::to_vec(&Notice::Closed(Closed { failure, ..closed })).unwrap();

@@ -24,7 +24,7 @@ use crate::{
     notice::{Notice, Teller},
     state::save_changes,
 };
-pub(crate) use admitted::{Admitted, Asker, Pass};
+pub(crate) use admitted::{Admitted, Asker, Pass, size};
 use elsewhere::Demands;
 use line::{Line, Place, Waiter, Woken};
 pub(crate) use pace::{Pace, Paced};

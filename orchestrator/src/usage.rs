@@ -23,8 +23,8 @@ use crate::{JournalError, StateStore, clock::Clock, new_id};
 pub use day::{Day, InvalidDay};
 pub(crate) use figures::Figures;
 use figures::{Key, Rows};
-pub use price::Price;
 pub(crate) use price::Prices;
+pub use price::{Money, Price};
 pub use query::UsageQuery;
 
 /// Minimum interval between saves.
@@ -74,6 +74,11 @@ impl UsageBook {
     pub(crate) fn set_up(&self, store: Arc<dyn StateStore>, prices: Prices) {
         let _ = self.store.set(store);
         let _ = self.prices.set(prices);
+    }
+
+    /// Returns what the tokens of a target cost.
+    pub(crate) fn price(&self, target: &Target) -> Option<Price> {
+        self.prices.get()?.find(&target.model, &target.name).copied()
     }
 
     /// Saves changes from now on.

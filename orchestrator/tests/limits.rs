@@ -7,7 +7,7 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    MemoryJournal, MemoryState, Orchestrator, StartTurn, Terms,
+    MemoryJournal, MemoryState, Orchestrator, Price, StartTurn, Terms,
     kernel::{FinishReason, Millis, Provider, Request, StreamEvent},
 };
 use everturn_sim::WallClock;
@@ -79,6 +79,7 @@ impl World {
             .journal(self.journal.clone())
             .state(self.state.clone())
             .clock(Arc::new(self.clock.clone()))
+            .price("key/model", Price { input: 1.0, output: 10.0, ..Price::default() })
             .build();
         let world = Self { orchestrator, ..self };
         world.limit(terms);
@@ -207,4 +208,55 @@ async fn the_tokens_of_a_call_are_kept_when_it_ends() {
     world.orchestrator.resume().await.unwrap();
     world.say("b@ann", None).await;
     assert_eq!(world.asked(), [0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn money_is_counted_as_it_was_spent_and_the_rest_of_the_day_is_waited_for() {
+    // A call costs 0.0036.
+    let used =
+        Usage { input_tokens: 2_000, output_tokens: 200, cache_read_tokens: Some(1_000), ..Usage::default() };
+    let terms = Terms { money_per_day: Some(10_000), ..Terms::default() };
+    let world = World::reports(terms, Some(used));
+    world.orchestrator.resume().await.unwrap();
+    for id in ["a@ann", "b@ann", "c@ann"] {
+        world.say(id, None).await;
+        sleep(Duration::from_secs(5)).await;
+    }
+    let hold = world.events("c@ann").await.iter().find_map(|event| match event {
+        EventBody::ProviderRetry { because, message, .. } => Some((*because, message.clone())),
+        _ => None,
+    });
+    let message = "this server allows its caller costs of 0.01 a day, which are used up".to_owned();
+    assert_eq!(hold, Some((Some(Because::CallerLimit), message)));
+    // The next process knows what was spent, and so does a limit that is raised.
+    let world = world.again(terms);
+    world.orchestrator.resume().await.unwrap();
+    world.say("d@ann", None).await;
+    assert_eq!(world.asked(), [0, 5]);
+    world.limit(Terms { money_per_day: Some(13_000), ..Terms::default() });
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(world.asked().len(), 3);
+    sleep(Duration::from_secs(25 * 60 * 60)).await;
+    assert_eq!(world.asked().len(), 4);
+    assert_eq!(world.asked()[3], 16 * 60 * 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_without_a_price_is_not_asked_for_a_caller_whose_money_is_limited() {
+    let world = World::new(Terms { money_per_day: Some(10_000_000), ..Terms::default() });
+    let orchestrator = Orchestrator::builder().model("key", "other", Arc::new(world.model.clone())).build();
+    let world = World { orchestrator, ..world };
+    world.say("a@ann", None).await;
+    assert_eq!(world.asked().len(), 1, "without a limit");
+    world.limit(Terms { money_per_day: Some(10_000_000), ..Terms::default() });
+    world.say("b@ann", None).await;
+    let events = world.events("b@ann").await;
+    let failure = events.iter().find_map(|event| match event {
+        EventBody::Error(report) => Some(report.clone()),
+        _ => None,
+    });
+    let failure = failure.expect("it fails");
+    assert_eq!(failure.category, Some(Category::Permission));
+    assert!(failure.message.contains("no price of key/other"), "{}", failure.message);
+    assert_eq!(world.asked().len(), 1);
 }

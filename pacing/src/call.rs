@@ -1,7 +1,7 @@
 //! A call that is to be made, and the answer to the question whether it may be.
 
 use everturn_kernel::Millis;
-use everturn_wire::{Because, CallerName, Priority, TurnId, Usage};
+use everturn_wire::{Because, CallerName, Priority, TurnId};
 
 use crate::What;
 
@@ -20,19 +20,15 @@ pub struct Call<'a> {
     pub size: Size,
 }
 
-/// The size of a call, in tokens.
+/// The size of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// What is sent.
+    /// Tokens that are sent.
     pub input: u64,
-    /// What is answered.
+    /// Tokens that are answered.
     pub output: u64,
-}
-
-impl From<&Usage> for Size {
-    fn from(usage: &Usage) -> Self {
-        Self { input: usage.input_tokens, output: usage.output_tokens }
-    }
+    /// What it costs, in millionths of the currency that prices are in; without a price, nothing.
+    pub money: u64,
 }
 
 impl Size {

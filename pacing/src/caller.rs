@@ -36,6 +36,8 @@ pub struct Terms {
     pub tokens_per_day: Option<u64>,
     /// Calls at once.
     pub parallel: Option<u64>,
+    /// What calls that begin in a day cost, in millionths of the currency that prices are in.
+    pub money_per_day: Option<u64>,
 }
 
 /// One kind of limit.
@@ -49,18 +51,28 @@ pub enum Kind {
     TokensPerDay,
     /// [`Terms::parallel`].
     Parallel,
+    /// [`Terms::money_per_day`].
+    MoneyPerDay,
 }
+
+/// Of each kind in [`Kind::ALL`]: the number of its period, and what was used in it.
+pub type Counts = [(u64, u64); Kind::ALL.len()];
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::RequestsPerMinute, Self::TokensPerMinute, Self::TokensPerDay, Self::Parallel];
+    pub const ALL: [Self; 5] = [
+        Self::RequestsPerMinute,
+        Self::TokensPerMinute,
+        Self::TokensPerDay,
+        Self::Parallel,
+        Self::MoneyPerDay,
+    ];
 
     /// Returns how long a period is, in milliseconds; `None` = it limits calls at once.
     fn period_ms(self) -> Option<u64> {
         match self {
             Self::RequestsPerMinute | Self::TokensPerMinute => Some(MINUTE_MS),
-            Self::TokensPerDay => Some(DAY_MS),
+            Self::TokensPerDay | Self::MoneyPerDay => Some(DAY_MS),
             Self::Parallel => None,
         }
     }
@@ -69,6 +81,7 @@ impl Kind {
         match self {
             Self::RequestsPerMinute | Self::Parallel => 1,
             Self::TokensPerMinute | Self::TokensPerDay => size.of(What::Tokens),
+            Self::MoneyPerDay => size.money,
         }
     }
 }
@@ -81,6 +94,7 @@ impl Terms {
             Kind::TokensPerMinute => self.tokens_per_minute,
             Kind::TokensPerDay => self.tokens_per_day,
             Kind::Parallel => self.parallel,
+            Kind::MoneyPerDay => self.money_per_day,
         }
     }
 }
@@ -107,7 +121,7 @@ impl From<Held> for Wait {
 struct Caller {
     terms: Terms,
     /// One of each kind. Counted without a limit, too, because there may be one later.
-    quotas: [Quota; 4],
+    quotas: [Quota; Kind::ALL.len()],
     nodes: Nodes,
     /// How many interactive calls went since the last one in the background, whatever their targets.
     in_a_row: u32,
@@ -201,10 +215,14 @@ impl Callers {
         self.0.keys()
     }
 
+    /// Whether a caller has a limit of one of these kinds.
+    pub(crate) fn has_limit(&self, name: Option<&CallerName>, kinds: &[Kind]) -> bool {
+        self.of(name).is_some_and(|caller| kinds.iter().any(|kind| caller.terms.limit(*kind).is_some()))
+    }
+
     /// Whether a caller has a limit.
     pub(crate) fn is_limited(&self, name: Option<&CallerName>) -> bool {
-        self.of(name)
-            .is_some_and(|caller| Kind::ALL.into_iter().any(|kind| caller.terms.limit(kind).is_some()))
+        self.has_limit(name, &Kind::ALL)
     }
 
     /// Returns what this process used, and what nodes that are gone did. `waiting`: how many calls of it wait.
@@ -234,21 +252,22 @@ impl Callers {
     }
 
     /// What was used by an earlier process that kept this document.
-    pub(crate) fn restore(&mut self, name: &CallerName, counts: [(u64, u64); 4]) {
+    pub(crate) fn restore(&mut self, name: &CallerName, counts: Counts) {
         let caller = self.0.entry(name.clone()).or_default();
-        for (quota, (number, used)) in caller.quotas.iter_mut().zip(counts).take(3) {
-            quota.take(used, Some(number));
+        for ((kind, quota), (number, used)) in Kind::ALL.into_iter().zip(&mut caller.quotas).zip(counts) {
+            if kind.period_ms().is_some() {
+                quota.take(used, Some(number));
+            }
         }
     }
 
     /// Returns all counts, as [`restore`](Self::restore) takes them.
-    pub(crate) fn counts(&self, now: Millis) -> Vec<(CallerName, [(u64, u64); 4])> {
+    pub(crate) fn counts(&self, now: Millis) -> Vec<(CallerName, Counts)> {
         let of = |caller: &Caller| {
-            let mut counts = [(0, 0); 4];
-            for (at, (kind, quota)) in Kind::ALL.into_iter().zip(&caller.quotas).enumerate().take(3) {
-                counts[at] = quota.at(number(kind, now));
-            }
-            counts
+            Kind::ALL.map(|kind| match number(kind, now) {
+                Some(number) => caller.quotas[kind as usize].at(Some(number)),
+                None => (0, 0),
+            })
         };
         self.0.iter().map(|(name, caller)| (name.clone(), of(caller))).collect()
     }

@@ -44,6 +44,6 @@ pub use everturn_kernel::{Limits, Told, What};
 pub use everturn_wire::{Because, Priority};
 
 pub use call::{Admission, Call, Size, Ticket, Wait};
-pub use caller::{Held, Kind, Terms, Use};
+pub use caller::{Counts, Held, Kind, Terms, Use};
 pub use pacer::Pacer;
 pub use saved::Known;

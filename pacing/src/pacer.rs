@@ -6,7 +6,7 @@ use everturn_kernel::Millis;
 use everturn_wire::{CallerName, Failure, TurnId, Unreached};
 
 use crate::{
-    Admission, Call, Held, Limits, Size, Terms, Ticket, Use, Wait,
+    Admission, Call, Counts, Held, Kind, Limits, Size, Terms, Ticket, Use, Wait,
     caller::Callers,
     saved::Known,
     target::{Next, Target},
@@ -221,6 +221,11 @@ impl Pacer {
         self.callers.is_limited(caller)
     }
 
+    /// Whether a caller has a limit in money.
+    pub fn is_limited_in_money(&self, caller: Option<&CallerName>) -> bool {
+        self.callers.has_limit(caller, &[Kind::MoneyPerDay])
+    }
+
     /// Returns what this process has to tell others about its callers.
     pub fn used_by_callers(&self, now: Millis) -> Vec<(CallerName, Use)> {
         let waiting = |name: &CallerName| {
@@ -240,13 +245,13 @@ impl Pacer {
         self.callers.tell(caller, own, alive, used);
     }
 
-    /// Returns what callers used, to be kept: of each kind of limit, the number of the period and the amount.
-    pub fn counts_of_callers(&self, now: Millis) -> Vec<(CallerName, [(u64, u64); 4])> {
+    /// Returns what callers used, to be kept.
+    pub fn counts_of_callers(&self, now: Millis) -> Vec<(CallerName, Counts)> {
         self.callers.counts(now)
     }
 
     /// Restores what a caller used. Its terms may be set later.
-    pub fn restore_caller(&mut self, caller: &CallerName, counts: [(u64, u64); 4]) {
+    pub fn restore_caller(&mut self, caller: &CallerName, counts: Counts) {
         self.callers.restore(caller, counts);
     }
 

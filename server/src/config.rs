@@ -70,7 +70,7 @@ pub(crate) use report::required as required_report;
 pub(crate) use retention::Keep;
 pub(crate) use retry::{Retry, Schedule};
 pub(crate) use route::Route;
-pub(crate) use terms::{Limit, TermsTable};
+pub(crate) use terms::{Amount, Limit, TermsTable};
 pub(crate) use titles::Titles;
 pub(crate) use tls::TlsFiles;
 

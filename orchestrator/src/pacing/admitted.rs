@@ -13,7 +13,12 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 
 use super::Pacing;
-use crate::{clock::Clock, health::SharedHealth, telemetry};
+use crate::{
+    clock::Clock,
+    health::SharedHealth,
+    telemetry,
+    usage::{Figures, Price},
+};
 
 /// Who wants to make a call.
 #[derive(Clone, Debug)]
@@ -28,6 +33,8 @@ pub(crate) struct Asker {
     pub(crate) priority: Priority,
     /// The estimated size.
     pub(crate) size: Size,
+    /// What tokens cost, if that is known.
+    pub(crate) price: Option<Price>,
 }
 
 impl Asker {
@@ -35,6 +42,12 @@ impl Asker {
         let Self { turn, caller, since, priority, size, .. } = self;
         Call { turn, caller: caller.as_ref(), since: *since, priority: *priority, size: *size }
     }
+}
+
+/// Returns the size of a call with these tokens.
+pub(crate) fn size(tokens: &Figures, price: Option<&Price>) -> Size {
+    let money = price.map_or(0, |price| price.money(tokens));
+    Size { input: tokens.input, output: tokens.output, money }
 }
 
 /// A call that may be made. Report what becomes of it; dropping it reports that its outcome stays unknown.
@@ -169,7 +182,7 @@ impl<S> Watched<S> {
             }
             match &event {
                 StreamEvent::Usage(usage) => {
-                    pass.admitted.used(Size::from(usage));
+                    pass.admitted.used(size(&Figures::from(usage), pass.asker.price.as_ref()));
                 }
                 StreamEvent::Finished(_) => self.pass = None,
                 _ => {}

@@ -3,12 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_kernel::Millis;
-use everturn_pacing::{Because, Held, Kind, Terms, Use, Wait};
-use everturn_wire::CallerName;
+use everturn_pacing::{Because, Held, Kind, Terms, Wait};
+use everturn_wire::{CallerName, Category, Failure};
 use tokio::runtime::Handle;
 
 use super::{Asker, Inner, Pacing};
 use crate::{
+    Money,
     journal::NodeId,
     notice::{Notice, UsedByCaller},
 };
@@ -29,10 +30,12 @@ impl Pacing {
 
     /// Another node told what a caller used there.
     pub(crate) fn hear_of_caller(self: &Arc<Self>, used: &UsedByCaller) {
-        let UsedByCaller { caller, node, calls, counts, gone } = used;
-        let Ok(caller) = CallerName::parse(caller) else { return };
-        let used = Use { calls: *calls, counts: *counts, gone: *gone };
-        self.lock().pacer.used_elsewhere(&caller, &node.0, used);
+        let Ok(caller) = CallerName::parse(&used.caller) else { return };
+        self.lock().pacer.used_elsewhere(&caller, &used.node.0, used.used());
+    }
+
+    pub(super) fn is_limited_in_money(&self, asker: &Asker) -> bool {
+        self.lock().pacer.is_limited_in_money(asker.caller.as_ref())
     }
 
     /// Saves what a caller used: now, or with what others use in the next moment.
@@ -61,6 +64,15 @@ impl Pacing {
     }
 }
 
+/// Why a call is not made whose caller has a limit in money.
+pub(super) fn unpriced(model: &str) -> Failure {
+    let why = format!(
+        "this server limits what its caller may spend, and knows no price of {model}: ask for another model, or have a [[price]] \
+         added to its configuration"
+    );
+    Failure { code: Some("403".to_owned()), ..Failure::new(Category::Permission, false, why) }
+}
+
 impl Inner {
     /// Returns what to tell other nodes of callers with limits.
     pub(super) fn news_of_callers(&mut self, node: &NodeId, now: Millis) -> Vec<Notice> {
@@ -78,8 +90,7 @@ impl Inner {
                 continue;
             }
             if self.demands.told_of_callers.insert(caller.clone(), used) != Some(used) {
-                let (caller, node, Use { calls, counts, gone }) = (caller.to_string(), node.clone(), used);
-                news.push(Notice::Caller(UsedByCaller { caller, node, calls, counts, gone }));
+                news.push(Notice::Caller(UsedByCaller::new(&caller, node, used)));
             }
         }
         news
@@ -101,6 +112,7 @@ fn told(Held { kind, limit, .. }: Held) -> String {
         Kind::TokensPerMinute => format!("{limit} tokens a minute"),
         Kind::TokensPerDay => format!("{limit} tokens a day"),
         Kind::Parallel => format!("{limit} calls at once"),
+        Kind::MoneyPerDay => format!("costs of {} a day", Money(limit)),
     };
     format!("this server allows its caller {limit}, which are used up")
 }

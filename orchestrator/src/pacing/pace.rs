@@ -8,7 +8,7 @@ use everturn_wire::Failure;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
 
-use super::{Admitted, Asker, Entry, Pacing, Pass};
+use super::{Admitted, Asker, Entry, Pacing, Pass, callers};
 use crate::{clock::Clock, health::SharedHealth, telemetry};
 
 /// When a call is made.
@@ -52,6 +52,10 @@ impl Pace {
             telemetry::call_rejected(&self.model);
             self.pacing.forget(&self.model, &self.asker.turn, now);
             return Paced::Held(StreamEvent::Failed(failure));
+        }
+        if self.asker.price.is_none() && self.pacing.is_limited_in_money(&self.asker) {
+            self.pacing.forget(&self.model, &self.asker.turn, now);
+            return Paced::Held(StreamEvent::Failed(callers::unpriced(&self.model)));
         }
         if self.insists {
             match self.pacing.insist(&self.model, &self.asker, now) {

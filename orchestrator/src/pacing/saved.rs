@@ -18,9 +18,9 @@ struct Saved {
     /// When it was saved. All other times in it are earlier, or derived from earlier ones.
     at: Millis,
     targets: BTreeMap<String, SavedTarget>,
-    /// What callers used: of each kind of limit, the number of the period and the amount.
+    /// What callers used, as [`everturn_pacing::Counts`]; those of earlier versions are shorter.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    callers: BTreeMap<String, [(u64, u64); 4]>,
+    callers: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub(super) fn json(inner: &Inner, now: Millis) -> serde_json::Result<String> {
         Some((name.clone(), SavedTarget { answered_at, closed, limits }))
     });
     let callers = inner.pacer.counts_of_callers(now).into_iter();
-    let callers = callers.map(|(name, counts)| (name.to_string(), counts)).collect();
+    let callers = callers.map(|(name, counts)| (name.to_string(), counts.to_vec())).collect();
     serde_json::to_string(&Saved { at: now, targets: targets.collect(), callers })
 }
 
@@ -100,8 +100,10 @@ pub(super) fn restore(json: &str, inner: &mut Inner, is_shared: bool, now: Milli
         }
     };
     // What several processes used together, they tell each other.
-    for (name, counts) in callers.into_iter().filter(|_| !is_shared) {
+    for (name, saved) in callers.into_iter().filter(|_| !is_shared) {
         if let Ok(name) = CallerName::parse(&name) {
+            let mut counts = everturn_pacing::Counts::default();
+            counts.iter_mut().zip(saved).for_each(|(count, saved)| *count = saved);
             inner.pacer.restore_caller(&name, counts);
         }
     }

@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bytes::Bytes;
 use everturn_pacing::{Priority, Told, What};
-use everturn_wire::ConversationId;
+use everturn_wire::{CallerName, ConversationId};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
 
@@ -51,6 +51,7 @@ fn asker(turn: &str) -> Asker {
         since: NOW,
         priority: Priority::Interactive,
         size: Size::default(),
+        price: None,
     }
 }
 
@@ -120,6 +121,11 @@ fn what_is_saved_is_read_by_the_next_process_and_older_documents_do_no_harm() {
     saved::restore(&json, &mut early.pacing.lock(), false, Millis(500_000));
     let Entry::Wait(wait) = early.asks("a", Millis(500_000)) else { panic!("it goes") };
     assert_eq!(wait.until, Millis(510_000));
+    // Earlier versions had no limit in money.
+    let ann = CallerName::parse("ann").unwrap();
+    saved::restore(r#"{"callers":{"ann":[[0,1],[0,2],[0,3],[0,4]]}}"#, &mut early.pacing.lock(), false, NOW);
+    let counts = early.pacing.lock().pacer.counts_of_callers(Millis(1));
+    assert_eq!(counts, [(ann, [(0, 1), (0, 2), (0, 3), (0, 0), (0, 0)])]);
     for other in ["{}", "[]", "no", r#"{"targets":{"m":{"limits":[{"what":"new"}]}}}"#] {
         saved::restore(other, &mut super::tests::node().pacing.lock(), false, NOW);
     }

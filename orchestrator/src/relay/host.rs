@@ -13,7 +13,6 @@ use bytes::Bytes;
 use everturn_kernel::{
     Effect, Effects, Hold, Host, Input, Millis, Op, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
 };
-use everturn_pacing::Size;
 use everturn_wire::{Because, CallPhase, CallerName, Category, EventBody, Failure};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, future, stream};
@@ -31,7 +30,7 @@ use super::{
 use crate::{
     health,
     memory::Metered,
-    pacing::{Asker, Pace, Paced, Pass},
+    pacing::{Asker, Pace, Paced, Pass, size},
     session::Ports,
     shutdown::Stage,
     telemetry,
@@ -129,10 +128,13 @@ impl CallHost {
     fn pace(&self, turn: &Turn, leg: &Leg) -> Pace {
         let (ports, now) = (&self.ports, self.ports.clock.now());
         let target = leg.target.name.clone();
-        let size = Size {
+        let tokens = Figures {
             input: self.asked.request.body.len() as u64 / BYTES_PER_TOKEN,
             output: ports.pacing.usual_output(&target),
+            ..Figures::default()
         };
+        let price = ports.usage.price(&leg.target);
+        let size = size(&tokens, price.as_ref());
         let (id, since) = (self.call.id.clone(), turn.wants_since(now));
         let priority = self.asked.priority.max(self.chosen.priority);
         let caller = self.asked.caller.clone();
@@ -145,7 +147,15 @@ impl CallHost {
             pacing: ports.pacing.clone(),
             clock: ports.clock.clone(),
             model: target,
-            asker: Asker { turn: turn.id().clone(), caller, conversation: Some(id), since, priority, size },
+            asker: Asker {
+                turn: turn.id().clone(),
+                caller,
+                conversation: Some(id),
+                since,
+                priority,
+                size,
+                price,
+            },
             // A key that the caller sends is the provider's to judge.
             rejection: match turn.is_asked_by_person() || leg.upstream.is_of_caller() || !is_of_model {
                 true => None,

@@ -8,7 +8,7 @@ use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, vec::Vec};
 
 use everturn_kernel::Millis;
 
-use super::Kind;
+use super::{Counts, Kind};
 
 /// How much more a call that is to be made counts than a node that has none.
 const WEIGHT: u128 = 1_000;
@@ -18,10 +18,10 @@ const WEIGHT: u128 = 1_000;
 pub struct Use {
     /// How many calls it has to make, running ones included.
     pub calls: u64,
-    /// Of each kind in [`Kind::ALL`]: the number of its period, and what was used in it.
-    pub counts: [(u64, u64); 4],
+    /// What it used.
+    pub counts: Counts,
     /// The same of nodes that are gone.
-    pub gone: [(u64, u64); 4],
+    pub gone: Counts,
 }
 
 /// What the nodes used.
@@ -34,7 +34,7 @@ pub(crate) struct Nodes {
     told: BTreeMap<String, Use>,
     /// What this one told before.
     before: Use,
-    gone: [(u64, u64); 4],
+    gone: Counts,
 }
 
 impl Nodes {
@@ -65,7 +65,7 @@ impl Nodes {
     }
 
     /// Returns what nodes that are gone used in the present periods.
-    pub(super) fn gone(&self, now: Millis) -> [(u64, u64); 4] {
+    pub(super) fn gone(&self, now: Millis) -> Counts {
         let mut gone = self.gone;
         for (kind, used) in Kind::ALL.into_iter().zip(&mut gone) {
             if super::number(kind, now).is_none_or(|number| number != used.0) {

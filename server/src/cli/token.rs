@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use everturn_wire::Priority;
 
 use super::ConfigFlag;
-use crate::config::{Flags, Limit, ScopeName, TermsTable};
+use crate::config::{Amount, Flags, Limit, ScopeName, TermsTable};
 
 #[derive(Args, Debug)]
 pub(crate) struct Token {
@@ -83,6 +83,10 @@ pub(crate) struct Terms {
     /// Calls to models at once
     #[arg(long, value_name = "N")]
     parallel: Option<Limit>,
+    /// What these calls cost in a day (UTC), in the currency of the prices in the configuration; models without a price are then
+    /// refused
+    #[arg(long, value_name = "AMOUNT")]
+    money_per_day: Option<Limit<Amount>>,
     /// Models and routes that it may use: NAME/MODEL or route/NAME, with * for anything; may be repeated [default: all]
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     models: Vec<String>,
@@ -102,21 +106,23 @@ fn priority(text: &str) -> Result<Priority, String> {
 impl Terms {
     /// Changes what is given.
     pub(crate) fn change(self, table: &mut TermsTable) {
-        let change = |limit: &mut Option<u64>, given: Option<Limit>| {
-            if let Some(Limit(given)) = given {
-                *limit = given;
-            }
-        };
         change(&mut table.requests_per_minute, self.requests_per_minute);
         change(&mut table.tokens_per_minute, self.tokens_per_minute);
         change(&mut table.tokens_per_day, self.tokens_per_day);
         change(&mut table.parallel, self.parallel);
+        change(&mut table.money_per_day, self.money_per_day);
         if !self.models.is_empty() {
             table.models = self.models;
         }
         if self.priority.is_some() {
             table.priority = self.priority.filter(|priority| *priority == Priority::Background);
         }
+    }
+}
+
+fn change<T>(limit: &mut Option<T>, given: Option<Limit<T>>) {
+    if let Some(Limit(given)) = given {
+        *limit = given;
     }
 }
 

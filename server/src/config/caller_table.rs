@@ -4,7 +4,7 @@ use everturn_wire::Priority;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::terms::TermsTable;
+use super::terms::{Amount, TermsTable};
 
 /// A caller. It needs one of the two forms of its token.
 #[derive(Debug, Deserialize)]
@@ -20,6 +20,7 @@ pub(super) struct CallerTable {
     pub(super) tokens_per_minute: Option<u64>,
     pub(super) tokens_per_day: Option<u64>,
     pub(super) parallel: Option<u64>,
+    pub(super) money_per_day: Option<Amount>,
     #[serde(default)]
     pub(super) models: Vec<String>,
     pub(super) priority: Option<Priority>,
@@ -32,6 +33,7 @@ impl CallerTable {
             tokens_per_minute: self.tokens_per_minute,
             tokens_per_day: self.tokens_per_day,
             parallel: self.parallel,
+            money_per_day: self.money_per_day,
             models: self.models.clone(),
             priority: self.priority,
         }

@@ -54,7 +54,7 @@ pub(super) fn status(failure: &Failure) -> StatusCode {
     // The code may also be a word, or the status of a stream that failed later.
     let own = || failure.code.as_ref()?.parse().ok().filter(StatusCode::is_client_error);
     match failure.category {
-        Category::Auth => own().unwrap_or(StatusCode::BAD_GATEWAY),
+        Category::Auth | Category::Permission => own().unwrap_or(StatusCode::BAD_GATEWAY),
         Category::Timeout => StatusCode::GATEWAY_TIMEOUT,
         Category::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         Category::RateLimited => StatusCode::TOO_MANY_REQUESTS,

@@ -3,7 +3,6 @@
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
 use everturn_kernel::{Arguments, Request, StreamEvent, Target, ToolCall, Turn, Want};
-use everturn_pacing::Size;
 use everturn_wire::{Category, Failure, Value};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
@@ -16,7 +15,7 @@ use crate::{
     memory::{Account, Metered},
     model::Model,
     observer::Observers,
-    pacing::{Asker, Pace, Pass},
+    pacing::{Asker, Pace, Pass, size},
     panic::panic_text,
     session::{
         image,
@@ -31,6 +30,7 @@ impl TurnHost<'_> {
         let (now, for_reviews) = (self.shared.clock.now(), self.shared.for_reviews);
         // A turn without retries is not held either.
         let shares_limits = !self.settings.schedule.ignores_holds() && self.is_retried();
+        let price = self.shared.usage.price(&model.target);
         Pace {
             pacing: self.shared.pacing.clone(),
             clock: self.shared.clock.clone(),
@@ -42,7 +42,8 @@ impl TurnHost<'_> {
                 conversation: (!for_reviews).then(|| self.conversation.id.clone()),
                 since: turn.wants_since(now),
                 priority: self.settings.definition.priority.max(self.settings.model.priority()),
-                size: self.size(&model.id),
+                size: size(&self.tokens(&model.id), price.as_ref()),
+                price,
             },
             // A person who asks for a call knows what has changed.
             rejection: match turn.is_asked_by_person() {
@@ -65,15 +66,15 @@ impl TurnHost<'_> {
         self.shared.retry.switch(message, &self.conversation.retry).is_on()
     }
 
-    /// Estimates the size of a call: what was measured last, and what was added since.
-    fn size(&self, model: &str) -> Size {
+    /// Estimates the tokens of a call: what was measured last, and what was added since.
+    fn tokens(&self, model: &str) -> Figures {
         let max_output = self.settings.definition.configured.max_output_tokens.map_or(u64::MAX, u64::from);
         let output = self.shared.pacing.usual_output(model).min(max_output);
         let state = self.conversation.state();
         let (tokens, after) = state.live.measured.map_or((0, 0), |known| (known.tokens, known.seq));
         let added = state.record.chunks.iter().rev().take_while(|stored| stored.seq > after);
         let added = summary::tokens(added.map(|stored| &*stored.chunk));
-        Size { input: tokens.saturating_add(added), output }
+        Figures { input: tokens.saturating_add(added), output, ..Figures::default() }
     }
 
     /// Gives up the turn's place in line once it is sealed.

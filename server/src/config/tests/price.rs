@@ -35,3 +35,23 @@ fn what_is_no_price_is_named_with_its_line() {
         assert!(problem.contains(expected), "{problem}");
     }
 }
+
+#[test]
+fn a_limit_in_money_is_a_number_above_0() {
+    let with = |money: &str| {
+        format!("[[caller]]\nname = \"ann\"\ntoken_hash = \"{}\"\nmoney_per_day = {money}\n", "ab".repeat(32))
+    };
+    for (text, millionths) in [("2.5", 2_500_000), ("3", 3_000_000), ("0.000001", 1)] {
+        let config = Case::new(&with(text)).config();
+        assert_eq!(config.callers[0].terms.money_per_day, Some(millionths));
+    }
+    for (text, expected) in [
+        ("0", "money_per_day of ann must be more than 0"),
+        ("-1", "an amount of money is a number"),
+        ("nan", "an amount of money is a number"),
+        ("\"a lot\"", "money_per_day"),
+    ] {
+        let problem = Case::new(&with(text)).problem();
+        assert!(problem.contains(expected), "{problem}");
+    }
+}

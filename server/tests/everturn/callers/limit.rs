@@ -15,9 +15,15 @@ struct Limited {
 
 impl Limited {
     async fn new(words: &[&str]) -> Self {
-        let provider = Loopback::with(|_: &Request| Reply::json(200, &json!({ "choices": [] }))).await;
+        Self::with(words, "", Value::Null).await
+    }
+
+    /// `usage`: what the provider reports.
+    async fn with(words: &[&str], more: &str, usage: Value) -> Self {
+        let answer = json!({ "choices": [], "usage": usage });
+        let provider = Loopback::with(move |_: &Request| Reply::json(200, &answer)).await;
         let home = Home::with(&format!(
-            "[retry]\n{LONG}\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
+            "[retry]\n{LONG}\n{more}[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
             provider.base_url()
         ));
         let token = make_token(&home, &[&["ann"], words].concat()).await;
@@ -123,4 +129,46 @@ async fn a_limit_survives_a_kill_and_a_turn_says_what_it_waits_for() {
     let retry = timeout(DEADLINE, waits).await.expect("it waits");
     assert_eq!((&retry["because"], &retry["shared"]), (&json!("caller-limit"), &json!(true)), "{retry}");
     assert_eq!(retry["message"], "this server allows its caller 600 tokens a day, which are used up");
+}
+
+/// Each call costs 0.0014, which its estimate is far above.
+#[tokio::test]
+async fn money_that_calls_which_pass_through_report_at_their_end_is_what_counts() {
+    let usage = json!({ "prompt_tokens": 400, "completion_tokens": 100, "total_tokens": 500 });
+    let price = "[[price]]\nmodel = \"sim/model\"\ninput = 1\noutput = 10\n";
+    let limited = Limited::with(&["--money-per-day", "0.02"], price, usage).await;
+    let list = stdout(&limited.home.run(&["token", "list"]).await);
+    assert!(list.contains("costs of 0.02/day"), "{list}");
+    let mut went = 0;
+    let refused = loop {
+        let answer = limited.call(&[("everturn-quota", "fail")], "one").await;
+        if answer.status != 200 {
+            break answer;
+        }
+        answer.text().await;
+        went += 1;
+    };
+    assert_eq!(refused.status, 429);
+    assert!(refused.text().await.contains("costs of 0.02 a day"));
+    // It was 14 for 0.0196, less what the estimate of the last one did not leave.
+    assert!((12..=14).contains(&went), "{went}");
+    let usage = json_of(&limited, "/usage").await;
+    let cost = usage["total"]["cost"].as_f64().unwrap();
+    assert!((cost - 0.0014 * f64::from(went)).abs() < 1e-9, "{usage}");
+    let other = json!({ "model": "sim/other", "messages": [{ "role": "user", "content": "hi" }] });
+    let bearer = format!("Bearer {}", limited.token);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let asked = limited.provider.requests().len();
+    let other =
+        send(&limited.server, Method::POST, "/v1/chat/completions", &headers, other.to_string()).await;
+    assert_eq!(other.status, 403);
+    let text = other.text().await;
+    assert!(text.contains("no price of sim/other"), "{text}");
+    assert_eq!(limited.provider.requests().len(), asked);
+    for odd in ["-1", "0.0000001", "ten", "0"] {
+        let odd = limited.home.run(&["token", "limit", "ann", &format!("--money-per-day={odd}")]).await;
+        assert!(!odd.status.success());
+        let why = stderr(&odd);
+        assert!(why.contains("such as 2.50") || why.contains("must be more than 0"), "{why}");
+    }
 }
