@@ -1,6 +1,8 @@
 //! Who asks: the administrator, or one of the callers behind a server.
 
-use everturn_wire::CallerName;
+use std::{fmt, sync::Arc};
+
+use everturn_wire::{CallerName, ConversationId};
 use tokio_util::sync::CancellationToken;
 
 /// What a caller may use.
@@ -16,6 +18,26 @@ pub enum Scope {
     Proxy,
 }
 
+/// Is told what an administrator does with conversations of callers.
+#[derive(Clone)]
+pub struct Witness(Arc<Sees>);
+
+/// The command, empty if the request says it, and the conversation.
+type Sees = dyn Fn(&'static str, &ConversationId) + Send + Sync;
+
+impl Witness {
+    /// `sees`: is called with the command, empty if the request says it, and the conversation. Must not block.
+    pub fn new(sees: impl Fn(&'static str, &ConversationId) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sees))
+    }
+}
+
+impl fmt::Debug for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Witness")
+    }
+}
+
 /// Who asks. A transport gets it with a request, and gives it to [`Orchestrator::seen_by`](crate::Orchestrator::seen_by).
 #[derive(Clone, Debug)]
 pub struct Caller {
@@ -24,6 +46,7 @@ pub struct Caller {
     scopes: Vec<Scope>,
     /// What it and its clones still receive ends with any of these; without one, never.
     ended: Ended,
+    witness: Option<Witness>,
 }
 
 /// What ends a caller.
@@ -51,19 +74,19 @@ impl Ended {
 impl Caller {
     /// The administrator, who sees all conversations.
     pub fn administrator() -> Self {
-        Self { name: None, scopes: vec![Scope::Admin], ended: Ended::default() }
+        Self { name: None, scopes: vec![Scope::Admin], ended: Ended::default(), witness: None }
     }
 
     /// Somebody who may do nothing.
     pub fn nobody() -> Self {
-        Self { name: None, scopes: Vec::new(), ended: Ended::default() }
+        Self { name: None, scopes: Vec::new(), ended: Ended::default(), witness: None }
     }
 
     /// A caller. With the scope of administrators it is one, whatever its name.
     pub fn new(name: CallerName, scopes: Vec<Scope>) -> Self {
         let name = (!scopes.contains(&Scope::Admin)).then_some(name);
         let ended = Ended { own: Some(CancellationToken::new()), proxy: None };
-        Self { name, scopes, ended }
+        Self { name, scopes, ended, witness: None }
     }
 
     /// The same caller, named by a proxy. It ends with either.
@@ -71,6 +94,18 @@ impl Caller {
     pub fn named_by(self, proxy: &Self) -> Self {
         let ended = Ended { proxy: proxy.ended.own.clone(), ..self.ended };
         Self { ended, ..self }
+    }
+
+    /// The same caller. If it is an administrator, this one is told what it does with conversations of callers.
+    #[must_use]
+    pub fn witnessed_by(self, witness: Witness) -> Self {
+        Self { witness: Some(witness), ..self }
+    }
+
+    pub(crate) fn witness(&self, command: &'static str, id: &ConversationId) {
+        if let Some(Witness(witness)) = &self.witness {
+            witness(command, id);
+        }
     }
 
     /// Returns whose conversations it sees; `None` = all.

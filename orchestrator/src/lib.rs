@@ -58,7 +58,7 @@ mod usage;
 mod view;
 
 pub use builder::Builder;
-pub use caller::{Caller, Scope};
+pub use caller::{Caller, Scope, Witness};
 pub use catalog::Catalog;
 pub use clock::{Clock, SystemClock};
 pub use cluster::{

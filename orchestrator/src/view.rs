@@ -19,12 +19,14 @@ use crate::{Caller, Error, Export, Orchestrator, SubscribeFrom, Subscription};
 pub struct View {
     all: Orchestrator,
     caller: Arc<Caller>,
+    /// The command that it is used for, for the caller's [witness](Caller::witnessed_by); empty = its request says it.
+    doing: &'static str,
 }
 
 impl Orchestrator {
     /// Returns what this caller sees. It is refused nothing for lack of a scope: transports check these.
     pub fn seen_by(&self, caller: &Caller) -> View {
-        View { all: self.clone(), caller: Arc::new(caller.clone()) }
+        View { all: self.clone(), caller: Arc::new(caller.clone()), doing: "" }
     }
 }
 
@@ -38,6 +40,14 @@ impl View {
     /// # Errors
     /// When it is another's: it does not exist for this caller.
     fn full(&self, id: &ConversationId) -> Result<ConversationId, Error> {
+        if self.name().is_none() && id.caller().is_some() {
+            self.caller.witness(self.doing, id);
+        }
+        self.translated(id)
+    }
+
+    /// Like [`full`](Self::full), of an id that is only a place in a list.
+    fn translated(&self, id: &ConversationId) -> Result<ConversationId, Error> {
         match (self.name(), id.caller()) {
             (None, _) => Ok(id.clone()),
             (Some(name), None) => Ok(id.of(name)),
@@ -76,7 +86,13 @@ impl View {
     /// Returns the hidden conversations, which only the administrator sees. `None` if no model reviews.
     pub fn hidden(&self) -> Option<Self> {
         let all = self.all.hidden().filter(|_| self.name().is_none())?.clone();
-        Some(Self { all, caller: self.caller.clone() })
+        Some(Self { all, caller: self.caller.clone(), doing: self.doing })
+    }
+
+    /// Returns the same view, used for this command.
+    #[must_use]
+    pub fn doing(&self, command: &'static str) -> Self {
+        Self { doing: command, ..self.clone() }
     }
 
     /// Completes after [`Orchestrator::shutdown`] does, or when the caller's token is no longer valid: transports then close its

@@ -1,8 +1,10 @@
 //! Follows what administrators do over HTTP, and who is refused, into the audit log; shows it to the administrator.
 
+mod following;
+
 use std::{
     process::ExitCode,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -10,13 +12,13 @@ use anyhow::Result;
 use axum::{
     Json, Router,
     extract::{Query, Request, State},
-    http::{Method, StatusCode},
+    http::StatusCode,
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse as _, Response},
     routing::get,
 };
 use everturn_terminal::printer::{Ink, Printer};
-use everturn_transport_http::{Asked, Peer};
+use everturn_wire::AuditLog;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::task::spawn_blocking;
@@ -25,6 +27,7 @@ use crate::{
     cli,
     config::{AuditFile, Config, Entry, Environment},
 };
+use following::{Following, Pending};
 
 /// How many refusals are noted in a minute. Whoever tries tokens can neither fill the disk nor push out other entries soon.
 const REFUSALS: u64 = 10;
@@ -34,8 +37,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 const PAGE: usize = 100;
 const MOST: usize = 1_000;
 
-/// What administrators change: the first part of a path.
-const CHANGED: [&str; 4] = ["providers", "mcp", "retry", "calls"];
+/// What a request was about, if that is not in its path: in the extensions of its response.
+#[derive(Clone, Debug)]
+pub(crate) struct About(pub(crate) String);
 
 /// The audit log of a running server; none, if nothing is kept.
 #[derive(Clone)]
@@ -91,9 +95,9 @@ impl Audit {
 
 async fn show(State(audit): State<Audit>, Query(page): Query<Page>) -> Response {
     let limit = page.limit.unwrap_or(PAGE).min(MOST);
-    let Some(file) = audit.file else { return Json(json!({ "entries": [] })).into_response() };
+    let Some(file) = audit.file else { return Json(AuditLog::default()).into_response() };
     match spawn_blocking(move || file.latest(limit, page.before)).await {
-        Ok(Ok(entries)) => Json(json!({ "entries": entries })).into_response(),
+        Ok(Ok(entries)) => Json(AuditLog { entries }).into_response(),
         Ok(Err(error)) => failed(&format!("{error:#}")),
         Err(error) => failed(&error.to_string()),
     }
@@ -105,66 +109,17 @@ fn failed(why: &str) -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, Json(body)).into_response()
 }
 
-async fn note(State(audit): State<Audit>, request: Request, next: Next) -> Response {
-    let Some(file) = audit.file.clone() else { return next.run(request).await };
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let from = request.extensions().get::<Peer>().map(|Peer(address)| address.ip().to_string());
+async fn note(State(audit): State<Audit>, mut request: Request, next: Next) -> Response {
+    let Some(following) = Following::new(&audit, &request) else { return next.run(request).await };
+    let following = Arc::new(following);
+    request.extensions_mut().insert(following.follower());
+    let pending = Pending::new(following);
     let response = next.run(request).await;
-    let (asked, status) = (response.extensions().get::<Asked>(), response.status());
-    let Some((action, object)) = noted(&method, &path, asked, status) else { return response };
-    let left_out = match asked.is_some_and(|asked| asked.is_administrator) {
-        true => 0,
-        false => {
-            let mut refusals = audit.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(left_out) = refusals.next(Instant::now()) else { return response };
-            left_out
-        }
-    };
-    let done = status.is_success() || status.is_informational();
-    let outcome = if done { "done".to_owned() } else { status.as_str().to_owned() };
-    let who = asked.and_then(|asked| asked.name.as_ref()).map(ToString::to_string);
-    let entry = Entry { who, action, object, outcome, from, left_out, ..Entry::default() };
-    match spawn_blocking(move || file.add(entry)).await {
-        Ok(Err(error)) => tracing::warn!("{error:#}"),
-        Err(error) => tracing::warn!(%error, "the audit log cannot be written"),
-        Ok(Ok(())) => {}
+    if let Some(entries) = pending.over(response.status(), response.extensions().get()) {
+        // Before its client knows the answer.
+        let _ = entries.await;
     }
     response
-}
-
-/// Returns what is noted of a request: what it does, without the object's name, and to what; `None` = nothing.
-fn noted(
-    method: &Method,
-    path: &str,
-    asked: Option<&Asked>,
-    status: StatusCode,
-) -> Option<(String, Option<String>)> {
-    let Some(asked) = asked else {
-        // Nothing of the request: a token can be anywhere in it.
-        return (status == StatusCode::UNAUTHORIZED).then(|| ("sign-in".to_owned(), None));
-    };
-    let path = path.replace("%40", "@");
-    let parts: Vec<&str> = path.split('/').skip(1).collect();
-    let first = *parts.first()?;
-    let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-    let at = parts.iter().position(|part| part.contains('@'));
-    let at = match asked.is_administrator {
-        true if !reads && CHANGED.contains(&first) => at.or((parts.len() > 1).then_some(1)),
-        // Something of another caller.
-        true => Some(at?),
-        false if status == StatusCode::FORBIDDEN => None,
-        false => return None,
-    };
-    let object = at.map(|at| parts[at].to_owned());
-    let named = |(place, part): (usize, &&str)| {
-        if Some(place) == at { "{id}".to_owned() } else { (*part).to_owned() }
-    };
-    let route = match asked.is_administrator {
-        true => parts.iter().enumerate().map(named).collect::<Vec<_>>().join("/"),
-        // A caller chooses the rest.
-        false => first.to_owned(),
-    };
-    Some((format!("{method} /{route}"), object))
 }
 
 /// Runs `everturn audit`.

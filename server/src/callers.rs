@@ -1,5 +1,7 @@
 //! The callers of a running server: those of the configuration, and those that others make and revoke meanwhile.
 
+pub(crate) mod api;
+
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;

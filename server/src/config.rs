@@ -52,13 +52,14 @@ use everturn_transport_http::KnownCaller;
 use everturn_wire::{FallbackChains, RequiredReport};
 
 pub(crate) use added::{Added, AddedFile};
-pub(crate) use audit::{AuditFile, Entry};
+pub(crate) use audit::AuditFile;
 pub(crate) use caller::{CallersFile, KeptCaller, USUAL_SCOPES, until};
 pub(crate) use caller_table::ScopeName;
 pub(crate) use cluster::Cluster;
 pub(crate) use compaction::Compaction;
 pub(crate) use environment::Environment;
 pub(crate) use everturn_terminal::Hidden;
+pub(crate) use everturn_wire::AuditEntry as Entry;
 pub(crate) use known_vendor::{KNOWN_VENDORS, KnownVendor, Wanted, known_vendor};
 pub(crate) use logins::LoginFile;
 pub(crate) use part::Callers;

@@ -4,6 +4,7 @@
 mod absent;
 mod assembly;
 mod audit;
+mod body;
 mod callers;
 mod capacity;
 mod cli;

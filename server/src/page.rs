@@ -33,7 +33,7 @@ macro_rules! files {
 }
 
 files! {
-    "again.js" "allowed.js" "api.js" "app.js" "approval.js" "arguments.js" "ask.js" "attempts.js" "banner.js" "because.js" "calls.js" "choice.js" "clean.js" "code.js" "compaction.js"
+    "again.js" "allowed.js" "api.js" "app.js" "approval.js" "arguments.js" "ask.js" "attempts.js" "banner.js" "because.js" "callers.js" "calls.js" "choice.js" "clean.js" "code.js" "compaction.js"
     "composer.js" "conversation.js" "copy.js" "decision.js" "dock.js" "draft.js" "drawer.js" "element.js" "export.js" "fallback.js" "field.js" "files.js" "focus.js" "fold.js"
     "frame.js" "history.js" "icon.svg" "images.js" "index.html" "instructions.js" "list.js" "login.js" "manage.js" "mark.js" "markdown.js" "maths.js" "menu.js" "nodes.js" "notify.js" "outgoing.js" "panel.js" "passage.js" "patch.js" "permission.js" "picture.js"
     "press.js" "providers.js" "question.js" "readable.js" "render.js" "report.js" "requests.js" "revise.js" "search.js" "section.js" "settings.js" "shelf.js" "shortcuts.js" "silence.js" "snapshot.js" "socket.js" "source.js" "stored.js"

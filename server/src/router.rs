@@ -10,6 +10,7 @@ use everturn_transport_ws::Sockets;
 
 use crate::{
     audit::Audit,
+    callers,
     capacity::Capacity,
     config::{Config, Hidden},
     logins::{CALLBACK, Logins},
@@ -48,7 +49,10 @@ pub(crate) fn open(
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
     let logins = Logins::new(servers, if config.tls.is_some() { "https" } else { "http" }, bound);
     let audit = Audit::new(config.audit_file.clone());
-    let administration = providers::router(providers.clone()).merge(logins.router()).merge(audit.router());
+    let administration = providers::router(providers.clone())
+        .merge(logins.router())
+        .merge(audit.router())
+        .merge(callers::api::router(config));
     let administration = guard.owners(administration);
     let routes = calls
         .merge(sockets.router())

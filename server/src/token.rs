@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, bail};
 use everturn_orchestrator::{Clock as _, SystemClock};
 use everturn_terminal::printer::{self, Ink, Printer};
-use everturn_transport_http::TokenHash;
+use everturn_transport_http::{KnownCaller, TokenHash};
 use everturn_wire::CallerName;
 use serde::Serialize;
 use uuid::Uuid;
@@ -132,19 +132,24 @@ fn change(name: &str, callers: &Callers, change: impl FnOnce(&mut KeptCaller)) -
 
 /// What `list` says of a caller.
 #[derive(Serialize)]
-struct Listed {
-    name: String,
-    scopes: Vec<&'static str>,
-    status: &'static str,
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) scopes: Vec<&'static str>,
+    pub(crate) status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<String>,
+    pub(crate) until: Option<String>,
     #[serde(flatten)]
-    terms: TermsTable,
-    from: &'static str,
+    pub(crate) terms: TermsTable,
+    pub(crate) from: &'static str,
+}
+
+impl Listed {
+    /// Where callers are from that only the configuration file has.
+    pub(crate) const CONFIGURED: &str = "configuration";
 }
 
 fn list(callers: &Callers, json: bool) -> Result<ExitCode> {
-    let all = listed(&callers.file, callers)?;
+    let all = listed(Some(&callers.file), &callers.configured)?;
     let mut out = Printer::of_stdout();
     if json {
         out.line(Ink::Plain, &serde_json::to_string_pretty(&all)?)?;
@@ -171,7 +176,9 @@ fn list(callers: &Callers, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(file: &CallersFile, callers: &Callers) -> Result<Vec<Listed>> {
+/// # Errors
+/// When the file cannot be read.
+pub(crate) fn listed(file: Option<&CallersFile>, configured: &[KnownCaller]) -> Result<Vec<Listed>> {
     let now = SystemClock::new().now().0;
     let status = |has_token: bool, until: Option<u64>| match until {
         _ if !has_token => "revoked",
@@ -179,17 +186,17 @@ fn listed(file: &CallersFile, callers: &Callers) -> Result<Vec<Listed>> {
         _ => "valid",
     };
     let mut all = Vec::new();
-    for caller in &callers.configured {
+    for caller in configured {
         all.push(Listed {
             name: caller.name.to_string(),
             scopes: caller.scopes.iter().map(|scope| ScopeName::from(*scope).as_str()).collect(),
             status: status(true, caller.until),
             until: caller.until.map(moment),
             terms: TermsTable::from(caller),
-            from: "configuration",
+            from: Listed::CONFIGURED,
         });
     }
-    for kept in file.read()? {
+    for kept in file.map(CallersFile::read).transpose()?.unwrap_or_default() {
         let known = kept.known()?;
         all.push(Listed {
             scopes: kept.scopes.iter().map(|scope| scope.as_str()).collect(),
@@ -221,7 +228,7 @@ fn checked(text: Option<String>) -> Result<Option<String>> {
 }
 
 /// Returns a new token: 244 random bits.
-fn fresh() -> String {
+pub(crate) fn fresh() -> String {
     format!("evt_{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple())
 }
 

@@ -6,7 +6,10 @@ mod named;
 mod rules;
 mod token;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+};
 
 use axum::{
     Router,
@@ -16,6 +19,7 @@ use axum::{
     response::Response,
 };
 
+use everturn_orchestrator::Witness;
 use everturn_wire::CallerName;
 
 use crate::{refusal::Refusal, response_headers, router::refused};
@@ -46,7 +50,17 @@ pub struct Access {
     pub is_open: fn(path: &str) -> bool,
 }
 
-/// Who asked, in the extensions of each response that [`Guard::protect`] did not refuse.
+/// Put into the extensions of a request, learns who asks, if [`Guard::protect`] does not refuse it, and what an administrator
+/// does with conversations of callers.
+#[derive(Clone)]
+pub struct Follower {
+    /// Is told who asks.
+    pub asked: Arc<OnceLock<Asked>>,
+    /// Is told of conversations.
+    pub witness: Witness,
+}
+
+/// Who asked.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Its name, also if it is an administrator; `None` = the administrator with the server's own token, or nobody.
@@ -140,9 +154,14 @@ async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next
                    subprotocols `everturn, bearer.<base64url of the token>`";
         return refused(Refusal::new(StatusCode::UNAUTHORIZED, why), request.uri().path());
     };
-    let asked = Asked { name: rules.name(&request, &caller), is_administrator: caller.is_administrator() };
+    let caller = match request.extensions_mut().remove::<Follower>() {
+        Some(Follower { asked, witness }) => {
+            let (name, is_administrator) = (rules.name(&request, &caller), caller.is_administrator());
+            let _ = asked.set(Asked { name, is_administrator });
+            caller.witnessed_by(witness)
+        }
+        None => caller,
+    };
     rules.note(&mut request, caller);
-    let mut response = next.run(request).await;
-    response.extensions_mut().insert(asked);
-    response
+    next.run(request).await
 }

@@ -37,7 +37,7 @@ mod router;
 
 pub use connection::{Certificate, CertificateError, ConnectionLimits, Peer, serve, serve_tls};
 pub use control::read_span;
-pub use guard::{Access, AccessError, Asked, Callers, Guard, KnownCaller, TokenHash};
+pub use guard::{Access, AccessError, Asked, Callers, Follower, Guard, KnownCaller, TokenHash};
 pub use limits::CallLimits;
 pub use metrics::{Metrics, MetricsError};
 pub use router::{router, router_with_sockets};

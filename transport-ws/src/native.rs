@@ -71,7 +71,7 @@ impl Protocol for Native {
     }
 
     async fn carry_out(&self, command: Command) -> Result<Outcome, String> {
-        carry_out(&self.orchestrator, command).await.map_err(|error| error.to_string())
+        carry_out(&self.orchestrator.doing(command.name()), command).await.map_err(|error| error.to_string())
     }
 
     fn has_reached(outcome: &Outcome) -> bool {

@@ -208,6 +208,32 @@ export interface Attempts {
   more?: boolean;
 }
 
+/** One thing that was done, or refused. */
+export interface AuditEntry {
+  /** Increases from entry to entry: when it was written, in microseconds since 1970. */
+  id: number;
+  /** The same as a moment, in UTC. */
+  at: string;
+  /** A route, such as `DELETE /providers/{name}`, a command, or `sign-in`. */
+  action: string;
+  /** `done`, the HTTP status of a failure, `client left`, or `asked` for a command of a WebSocket. */
+  outcome: string;
+  /** The address that it came from; absent = a command on the server's machine. */
+  from?: string;
+  /** How many refusals before this entry were left out, because there were too many. */
+  leftOut?: number;
+  /** What it was done to. */
+  object?: string;
+  /** The name of a caller; absent = the administrator, or nobody if a sign-in was refused. */
+  who?: string;
+}
+
+/** Response of `GET /audit`. */
+export interface AuditLog {
+  /** Newest first. */
+  entries: Array<AuditEntry>;
+}
+
 /** It may. */
 export interface AutoToolChoice {
   type: "auto";
@@ -299,6 +325,58 @@ export interface CallerCall {
   toolName: string;
   /** The arguments. */
   input: unknown;
+}
+
+/** A caller. */
+export interface CallerInfo {
+  /** Its name. */
+  name: string;
+  /** What it may use: `chat`, `calls`, `proxy`, `admin`. */
+  scopes: Array<string>;
+  /** Whether its token counts: `valid`, `expired` or `revoked`. */
+  status: string;
+  /** Whether it belongs to the configuration, where alone it can be changed. */
+  configured: boolean;
+  /** Patterns of the models and routes that it may use; absent = all. */
+  models?: Array<string>;
+  /** What these calls cost in a day, in the currency of the configured prices. */
+  moneyPerDay?: number;
+  /** Calls to models at once. */
+  parallel?: number;
+  /** The highest priority of its calls; absent = interactive. */
+  priority?: Priority;
+  /** Calls to models that begin in a minute. */
+  requestsPerMinute?: number;
+  /** Tokens of these calls in a day, in UTC. */
+  tokensPerDay?: number;
+  /** Tokens of these calls in a minute. */
+  tokensPerMinute?: number;
+  /** When its token expires; absent = never. */
+  until?: string;
+}
+
+/** What a caller may use of providers, and the body of `PUT /callers/{name}/limits`. Absent = no limit. */
+export interface CallerLimits {
+  /** Patterns of the models and routes that it may use; absent = all. */
+  models?: Array<string>;
+  /** What these calls cost in a day, in the currency of the configured prices. */
+  moneyPerDay?: number;
+  /** Calls to models at once. */
+  parallel?: number;
+  /** The highest priority of its calls; absent = interactive. */
+  priority?: Priority;
+  /** Calls to models that begin in a minute. */
+  requestsPerMinute?: number;
+  /** Tokens of these calls in a day, in UTC. */
+  tokensPerDay?: number;
+  /** Tokens of these calls in a minute. */
+  tokensPerMinute?: number;
+}
+
+/** Response of `GET /callers`. */
+export interface CallerList {
+  /** All of them, also those that were revoked. */
+  callers: Array<CallerInfo>;
 }
 
 /** A tool that the caller runs. The model's calls of it end the turn and are handed to the caller. */
@@ -1022,6 +1100,14 @@ export interface JsonSchemaFormat {
   strict?: boolean;
 }
 
+/** A token that was made. It is told only now. */
+export interface MadeToken {
+  /** The token. */
+  token: string;
+  /** Whose it is. */
+  caller: CallerInfo;
+}
+
 /** Consecutive chunks of one role. */
 export interface Message {
   /** Its author. */
@@ -1059,6 +1145,36 @@ export interface Models {
   models: Array<string>;
   /** Details of the models, by the same names. */
   modelInfo?: Record<string, ModelInfo>;
+}
+
+/** Body of `POST /callers`. */
+export interface NewCaller {
+  /** Its name: 1 to 32 of the characters a-z 0-9 . _ - */
+  name: string;
+  /** Patterns of the models and routes that it may use; absent = all. */
+  models?: Array<string>;
+  /** What these calls cost in a day, in the currency of the configured prices. */
+  moneyPerDay?: number;
+  /** Calls to models at once. */
+  parallel?: number;
+  /** The highest priority of its calls; absent = interactive. */
+  priority?: Priority;
+  /** Calls to models that begin in a minute. */
+  requestsPerMinute?: number;
+  /** What it may use; absent = `chat` and `calls`. */
+  scopes?: Array<string>;
+  /** Tokens of these calls in a day, in UTC. */
+  tokensPerDay?: number;
+  /** Tokens of these calls in a minute. */
+  tokensPerMinute?: number;
+  /** When its token expires: a day, at whose end in UTC, or a moment; absent = never. */
+  until?: string;
+}
+
+/** Body of `POST /callers/{name}/rotate`. */
+export interface NewToken {
+  /** When the new token expires, as in [`NewCaller`]. */
+  until?: string;
 }
 
 /** It must not. */

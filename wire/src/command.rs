@@ -207,3 +207,23 @@ pub enum Command {
         settings: Box<RetryPatch>,
     },
 }
+
+impl Command {
+    /// Returns its type on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ChatSend { .. } => "chat.send",
+            Self::ChatSubscribe { .. } => "chat.subscribe",
+            Self::ChatUnsubscribe { .. } => "chat.unsubscribe",
+            Self::ChatQueue { .. } => "chat.queue",
+            Self::ChatQueueCancel { .. } => "chat.queue.cancel",
+            Self::ChatStop { .. } => "chat.stop",
+            Self::ChatRetry { .. } => "chat.retry",
+            Self::ApprovalAnswer { .. } => "approval.answer",
+            Self::QuestionAnswer { .. } => "question.answer",
+            Self::RetryAbort { .. } => "retry.abort",
+            Self::RetryNow { .. } => "retry.now",
+            Self::RetrySet { .. } => "retry.set",
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod call;
+mod caller;
 mod retry;
 mod send;
 mod tool;
@@ -17,6 +18,9 @@ use crate::{
 };
 pub use attempt::{Attempts, FailedAttempt};
 pub use call::{CallInfo, CallOrdered, CallPhase, Calls};
+pub use caller::{
+    AuditEntry, AuditLog, CallerInfo, CallerLimits, CallerList, MadeToken, NewCaller, NewToken,
+};
 pub use retry::{RetryNowRequest, RetryRequest};
 pub use send::SendRequest;
 pub use tool::{

@@ -51,12 +51,13 @@ pub use event::{
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};
 pub use http::{
-    Attempts, CallInfo, CallOrdered, CallPhase, Calls, ClusterNode, ClusterState, ConversationList,
-    ConversationState, ConversationSummary, ErrorBody, FailedAttempt, FoundPassage, Health, HistoryWindow,
-    ModelInfo, Models, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl,
-    RetryNowRequest, RetryRequest, SendRequest, Stopped, TargetState, Targets, ToolAnnotations, ToolInfo,
-    ToolPolicy, ToolSourceInfo, ToolSourceLogin, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList,
-    UsageKey, UsageReport, UsageRow,
+    Attempts, AuditEntry, AuditLog, CallInfo, CallOrdered, CallPhase, CallerInfo, CallerLimits, CallerList,
+    Calls, ClusterNode, ClusterState, ConversationList, ConversationState, ConversationSummary, ErrorBody,
+    FailedAttempt, FoundPassage, Health, HistoryWindow, MadeToken, ModelInfo, Models, NewCaller, NewToken,
+    QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried, RetryControl, RetryNowRequest,
+    RetryRequest, SendRequest, Stopped, TargetState, Targets, ToolAnnotations, ToolInfo, ToolPolicy,
+    ToolSourceInfo, ToolSourceLogin, ToolSourceStatus, Tools, TurnMetrics, TurnMetricsList, UsageKey,
+    UsageReport, UsageRow,
 };
 pub use id::{ConversationId, InvalidId, StepId, TurnId};
 pub use image::Image;

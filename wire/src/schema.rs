@@ -10,11 +10,12 @@ use schemars::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, CallOrdered, Calls, Chunk, ClusterState,
-    Command, ConversationList, ConversationState, ErrorBody, ExportLine, Failure, Health, HistoryWindow,
-    Message, ModelSettings, Models, QuestionAnswer, QueueCancelled, QueueRequest, Queued, RenameRequest,
-    Renamed, Retried, RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked,
-    SendRequest, ServerMessage, Stopped, Targets, Tools, TurnMetricsList, UsageReport,
+    AgentEvent, Answered, ApprovalAnswer, Approvals, Attempts, AuditLog, CallOrdered, CallerLimits,
+    CallerList, Calls, Chunk, ClusterState, Command, ConversationList, ConversationState, ErrorBody,
+    ExportLine, Failure, Health, HistoryWindow, MadeToken, Message, ModelSettings, Models, NewCaller,
+    NewToken, QuestionAnswer, QueueCancelled, QueueRequest, Queued, RenameRequest, Renamed, Retried,
+    RetryControl, RetryNowRequest, RetryPatch, RetryRequest, RetrySettingsState, Revoked, SendRequest,
+    ServerMessage, Stopped, Targets, Tools, TurnMetricsList, UsageReport,
 };
 
 mod asyncapi;
@@ -134,6 +135,7 @@ fn definitions() -> Map<String, Value> {
         ErrorBody,
     )>(&mut generator);
     define::<(RenameRequest, Renamed, ModelSettings, QuestionAnswer, UsageReport)>(&mut generator);
+    define::<(AuditLog, CallerList, CallerLimits, NewCaller, NewToken, MadeToken)>(&mut generator);
     define::<(RetryPatch, RetrySettingsState, ApprovalAnswer, Answered, Approvals, Revoked, Attempts, Tools)>(
         &mut generator,
     );

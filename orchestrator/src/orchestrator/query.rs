@@ -306,9 +306,16 @@ impl Orchestrator {
     /// Returns all targets in the order in which they were added, each with its current problem, if any; of several,
     /// the one that lasts longest.
     pub fn targets(&self) -> Vec<TargetState> {
+        self.targets_of_any(None)
+    }
+
+    /// Returns those that calls of a caller can go to.
+    pub(crate) fn targets_of_any(&self, caller: Option<&CallerName>) -> Vec<TargetState> {
         let (now, health) = (self.ports.clock.now(), self.ports.health.copy());
-        let models = self.ports.models.now();
-        let targets = models.models.iter().map(|model| model.target.clone());
+        let models = self.ports.models.of(caller);
+        let seen = models.allowed.is_some().then(|| models.targets_of(&models.ids()));
+        let is_seen = |target: &Target| seen.as_ref().is_none_or(|seen| seen.contains(target));
+        let targets = models.models.iter().map(|model| model.target.clone()).filter(is_seen);
         let state = |target: Target| {
             let mark = health.mark(now, &target);
             TargetState {

@@ -51,7 +51,7 @@ impl View {
     }
 
     fn full_cursor(&self, cursor: &ListCursor) -> Result<ListCursor, Error> {
-        Ok(ListCursor { id: self.full(&cursor.id)?, ..*cursor })
+        Ok(ListCursor { id: self.translated(&cursor.id)?, ..*cursor })
     }
 
     fn local_cursor(&self, cursor: &ListCursor) -> ListCursor {
@@ -173,9 +173,9 @@ impl View {
         self.all.usage_of(query, self.name()).await
     }
 
-    /// See [`Orchestrator::targets`](crate::Orchestrator::targets).
+    /// Returns the targets that the caller's calls can go to. See [`Orchestrator::targets`](crate::Orchestrator::targets).
     pub fn targets(&self) -> Vec<TargetState> {
-        self.all.targets()
+        self.all.targets_of_any(self.name())
     }
 
     /// See [`Orchestrator::tools`](crate::Orchestrator::tools).

@@ -1,5 +1,6 @@
 //! Processes of one caller that has limits, on virtual time.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 

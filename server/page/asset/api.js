@@ -74,6 +74,13 @@ export const getModels = () => get('models');
 export const getTargets = () => get('targets');
 /** What was used from this day on, with a row for each of `by`. */
 export const getUsage = (by, from) => get(`usage?by=${by}&from=${from}`);
+/** The callers, without their tokens. */
+export const getCallers = () => get('callers');
+/** Makes a caller. The answer has its `token`. */
+export const makeCaller = (caller) => call('POST', 'callers', caller);
+export const limitCaller = (name, limits) => call('PUT', `callers/${encodeURIComponent(name)}/limits`, limits);
+export const rotateToken = (name) => call('POST', `callers/${encodeURIComponent(name)}/rotate`, {});
+export const revokeToken = (name) => call('DELETE', `callers/${encodeURIComponent(name)}`);
 /** The calls of other programs that pass through the server. */
 export const getCalls = () => get('calls');
 export const retryCallNow = (id) => call('POST', `calls/${encodeURIComponent(id)}/retry-now`);

@@ -5,6 +5,7 @@ import * as approval from './approval.js';
 import { confirm } from './ask.js';
 import { provide } from './attempts.js';
 import { Banner } from './banner.js';
+import { Callers } from './callers.js';
 import { Calls } from './calls.js';
 import { Composer, Queue } from './composer.js';
 import { Conversation } from './conversation.js';
@@ -60,6 +61,7 @@ const instructions = new Instructions();
 const tools = new Tools();
 const nodes = new Nodes();
 new Usage();
+new Callers();
 new Providers({
   onChange: async (model) => {
     const where = open;

@@ -5,8 +5,8 @@
 use std::{fs, io::Write as _, path::Path};
 
 use anyhow::{Context as _, Result};
+use everturn_wire::AuditEntry as Entry;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use super::private_file::PrivateFile;
 
@@ -15,37 +15,6 @@ const FULL: u64 = 2 << 20;
 
 /// Maximum length of a text in an entry, in characters.
 const MOST: usize = 200;
-
-/// One thing that was done, or refused.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Entry {
-    /// Increases from entry to entry: when it was written, in microseconds since 1970.
-    pub(crate) id: i64,
-    /// The same as a moment, in UTC.
-    pub(crate) at: String,
-    /// The name of a caller; absent = the administrator, or nobody if a sign-in was refused.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) who: Option<String>,
-    /// A route, such as `DELETE /providers/{name}`, a command, or `sign-in`.
-    pub(crate) action: String,
-    /// What it was done to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) object: Option<String>,
-    /// `done`, or the HTTP status of a failure.
-    pub(crate) outcome: String,
-    /// The address that it came from; absent = a command on the server's machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<String>,
-    /// How many refusals before this entry were left out, because there were too many.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(crate) left_out: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
 
 /// The file.
 #[derive(Clone, Debug)]

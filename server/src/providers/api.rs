@@ -2,25 +2,26 @@
 //!
 //! A key goes in, and never out again.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    body::{Body, to_bytes},
+    body::Body,
     extract::{Path, State},
     http::StatusCode,
     response::{IntoResponse, Response},
     routing::{delete, get},
 };
 use serde::{Deserialize, Serialize};
-use tokio::time::timeout;
 
 use super::{Made, Problem, Providers, Source};
-use crate::config::{Hidden, KNOWN_VENDORS, KnownVendor, Wanted};
+use crate::{
+    body::{read, refusal},
+    config::{Hidden, KNOWN_VENDORS, KnownVendor, Wanted},
+};
 
-/// Maximum size of a request body in bytes, and time for it.
-const BODY: usize = 64 << 10;
-const BODY_TIME: Duration = Duration::from_secs(15);
+/// What a request to add one looks like.
+const SHAPE: &str = "with \"vendor\", and may have \"key\", \"name\", \"baseUrl\", \"models\" and \"anyway\"";
 
 /// What is told of a provider. Its key is not.
 #[derive(Serialize)]
@@ -109,7 +110,7 @@ async fn list(State(providers): State<Providers>) -> Json<All> {
 }
 
 async fn add(State(providers): State<Providers>, body: Body) -> Response {
-    let new = match read(body).await {
+    let new: New = match read(body, SHAPE).await {
         Ok(new) => new,
         Err(refusal) => return refusal,
     };
@@ -144,32 +145,6 @@ async fn remove(State(providers): State<Providers>, Path(name): Path<String>) ->
         Ok(false) => refusal(StatusCode::NOT_FOUND, format!("no provider {name:?} was added")),
         Err(error) => refusal(StatusCode::CONFLICT, format!("{error:#}")),
     }
-}
-
-/// Reads the body, whose errors never quote it.
-async fn read(body: Body) -> Result<New, Response> {
-    let Ok(bytes) = timeout(BODY_TIME, to_bytes(body, BODY)).await else {
-        return Err(refusal(StatusCode::REQUEST_TIMEOUT, "the request body did not arrive in time"));
-    };
-    let bytes = bytes.map_err(|_| {
-        refusal(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the request body was cut off, or is longer than {BODY} bytes"),
-        )
-    })?;
-    serde_json::from_slice(&bytes).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        let why = format!(
-            "the request body must be a JSON object with \"vendor\", and may have \"key\", \"name\", \"baseUrl\", \"models\" and \
-             \"anyway\" (line {line}, column {column})"
-        );
-        refusal(StatusCode::UNPROCESSABLE_ENTITY, why)
-    })
-}
-
-fn refusal(status: StatusCode, why: impl Into<String>) -> Response {
-    let error = everturn_wire::ErrorBody { error: why.into() };
-    (status, Json(error)).into_response()
 }
 
 fn shown(made: &Made) -> Shown {

@@ -15,6 +15,7 @@ use crate::{
     home::{DEADLINE, Home, LONG, Server, stderr, stdout},
 };
 
+mod attack;
 mod audit;
 mod door;
 mod isolation;
@@ -22,6 +23,7 @@ mod key;
 mod limit;
 mod line;
 mod models;
+mod panel;
 mod proxy;
 mod socket;
 mod token;

@@ -24,6 +24,7 @@ export class ScriptedServer {
   models = ['demo/flaky', 'demo/other'];
   targets = []; // as `GET /targets` tells them
   usage = null; // what `GET /usage` tells, by what and from when
+  callers = null; // what `GET /callers` tells
   calls = []; // as `GET /calls` tells them
   ordered = []; // what was ordered about calls, as paths
   tools = { tools: [], sources: [] }; // as `GET /tools` tells them
@@ -101,6 +102,7 @@ export class ScriptedServer {
       this.ordered.push(pathname);
       return reply(200, { callId: pathname.split('/')[2] });
     }
+    if (pathname === '/callers') return reply(200, this.callers);
     if (pathname === '/usage') return reply(200, this.usage(searchParams.get('by'), searchParams.get('from')));
     if (pathname === '/targets') return reply(200, { targets: this.targets });
     if (pathname === '/conversations') {

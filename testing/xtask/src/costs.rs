@@ -22,8 +22,8 @@ const ENTRIES: usize = 31;
 const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
-/// Lines of Rust that ship, without tests. Last raised for the audit log of callers and for questions of tools.
-const LINES: usize = 100_320;
+/// Lines of Rust that ship, without tests. Last raised for callers over HTTP, their limits in money and an audit of all doors.
+const LINES: usize = 101_300;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;

@@ -57,7 +57,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     ("observer", &["frame", "panic"]),
     // What it wakes is behind a trait, so the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
-    ("pacing", &["clock", "health", "journal", "notice", "state", "telemetry", "timer"]),
+    ("pacing", &["clock", "health", "journal", "notice", "state", "telemetry", "timer", "usage"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // The effective settings and their storage; not who follows them.

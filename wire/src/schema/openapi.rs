@@ -245,6 +245,18 @@ fn parameters() -> Value {
             "name": "to", "in": "query", "description": "The last day, in UTC. Default: today.",
             "schema": { "type": "string", "format": "date" },
         },
+        "auditLimit": {
+            "name": "limit", "in": "query", "description": "Maximum number of entries.",
+            "schema": { "type": "integer", "minimum": 0, "maximum": 1_000, "default": 100 },
+        },
+        "beforeEntry": {
+            "name": "before", "in": "query", "description": "The id of an entry: only older ones are returned.",
+            "schema": { "type": "integer" },
+        },
+        "caller": {
+            "name": "name", "in": "path", "required": true, "description": "The name of a caller.",
+            "schema": { "type": "string" },
+        },
         "by": {
             "name": "by", "in": "query",
             "description": "What there is a row for, separated by commas: `caller`, `model`, `target`, `day`. Without it, there is only the total.",

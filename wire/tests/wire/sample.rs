@@ -2,11 +2,12 @@
 
 use std::fmt::Debug;
 
-use everturn_wire::{Chunk, ErrorBody, Health, ServerMessage};
+use everturn_wire::{CallerLimits, Chunk, ErrorBody, Health, ServerMessage};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 mod approval;
+mod caller;
 mod chunk;
 mod event;
 pub(crate) mod frame;
@@ -64,6 +65,12 @@ pub(crate) fn families() -> Vec<Family> {
         Family::new("CallOrdered", &http::call_ordered()),
         Family::new("Tools", &http::tools()),
         Family::new("UsageReport", &usage::reports()),
+        Family::new("CallerList", &[caller::list()]),
+        Family::new("NewCaller", &caller::new()),
+        Family::new("CallerLimits", &[CallerLimits::default(), caller::limits()]),
+        Family::new("NewToken", &caller::new_tokens()),
+        Family::new("MadeToken", &[caller::made()]),
+        Family::new("AuditLog", &[caller::log()]),
         Family::new("Health", &[Health { ok: true }]),
         Family::new("ErrorBody", &[ErrorBody { error: "message is empty".into() }]),
     ];

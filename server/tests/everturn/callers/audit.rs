@@ -80,3 +80,68 @@ async fn what_administrators_and_tokens_did_is_kept_for_administrators_alone() {
     let shown = stdout(&world.home.run(&["audit", "--limit", "1"]).await);
     assert!(shown.contains("(administrator)  token revoke ben  done, from this machine"), "{shown}");
 }
+
+#[tokio::test]
+async fn what_is_not_in_a_path_is_noted_as_well() {
+    let world = World::new().await.with_ann_talking().await;
+    let boss = make_token(&world.home, &["boss", "--scope", "admin"]).await;
+    token::until_known(&world, &boss).await;
+    let before = entries(&world, "/audit").await.len();
+    // In a body.
+    let body = json!({ "message": "Stop that", "conversationId": "plans@ann" });
+    world.ask(&boss, "POST", "/chat", Some(&body)).await.text().await;
+    // What is only a place in a list is not.
+    world.ask(&boss, "GET", "/conversations?before=99999999999999-plans@ann", None).await.text().await;
+    // Over a socket, of its own and of Ann's.
+    let mut socket = Socket::open_as(&world.server, "/ws", &boss).await;
+    for id in ["mine", "plans@ann"] {
+        socket.say(&json!({ "type": "chat.stop", "conversationId": id })).await;
+    }
+    socket
+        .say(&json!({ "type": "chat.queue.cancel", "conversationId": "plans@ann", "messageId": "m" }))
+        .await;
+    // Ann's own is not noted, whatever she does.
+    world.chat(&world.ann, &json!({ "message": "Hello", "conversationId": "plans" })).await;
+    let noted = async {
+        loop {
+            let all = entries(&world, "/audit").await;
+            if all.len() >= before + 3 {
+                return told(&all)[before..].to_vec();
+            }
+        }
+    };
+    let mut noted = timeout(DEADLINE, noted).await.expect("they are noted");
+    noted.sort_unstable();
+    assert_eq!(
+        noted,
+        [
+            "boss POST /chat plans@ann done",
+            "boss WebSocket chat.queue.cancel plans@ann asked",
+            "boss WebSocket chat.stop plans@ann asked",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_request_whose_client_leaves_before_the_answer_is_noted() {
+    let world = World::new().await;
+    // The provider that is tried takes the connection, and says nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let body = json!({ "vendor": "openai-compatible", "baseUrl": format!("http://{}/v1", silent.local_addr().unwrap()) });
+    let asked = world.ask(ADMIN, "POST", "/providers", Some(&body));
+    let held = tokio::select! {
+        answer = asked => panic!("it is answered: {}", answer.status),
+        connection = silent.accept() => connection.unwrap(),
+    };
+    let noted = async {
+        loop {
+            let all = entries(&world, "/audit").await;
+            if let Some(line) = told(&all).into_iter().find(|line| line.contains("/providers")) {
+                return line;
+            }
+        }
+    };
+    let noted = timeout(DEADLINE, noted).await.expect("it is noted");
+    drop(held);
+    assert_eq!(noted, "- POST /providers - client left");
+}

@@ -16,7 +16,10 @@ fn of(method: &str, path: &str) -> For {
     let begins = |starts: &[&str]| starts.iter().any(|start| path.starts_with(start));
     match path {
         "/health" => For::Everybody,
-        "/cluster" | "/metrics" | "/providers" | "/providers/{name}" | "/mcp/{name}/login" => For::Admin,
+        "/cluster" | "/metrics" | "/providers" | "/providers/{name}" | "/mcp/{name}/login" | "/audit" => {
+            For::Admin
+        }
+        _ if path.starts_with("/callers") => For::Admin,
         "/retry" if method == "PATCH" => For::Admin,
         "/tools" | "/ws" | "/chat" => For::Chat,
         "/v1/chat/completions" | "/v1/models" | "/v1/models/sim/model" => For::Callers,
@@ -67,6 +70,11 @@ async fn every_door_is_open_to_those_with_its_scope_and_to_no_others() {
         make_token(&world.home, &["program", "--scope", "calls"]).await,
     );
     let boss = make_token(&world.home, &["boss", "--scope", "admin"]).await;
+    let revoked = make_token(&world.home, &["gone"]).await;
+    let rotated = make_token(&world.home, &["turned"]).await;
+    for (what, name) in [("revoke", "gone"), ("rotate", "turned")] {
+        assert!(world.home.run(&["token", what, name]).await.status.success());
+    }
     let spent = make_token(&world.home, &["spent", "--until", "2020-01-01"]).await;
     token::until_known(&world, &boss).await;
     for (method, path) in routes() {
@@ -75,7 +83,8 @@ async fn every_door_is_open_to_those_with_its_scope_and_to_no_others() {
         let place = path.replace('{', "no-").replace('}', "");
         let body = (method != "GET").then(|| json!({}));
         let status = async |token: &str| world.ask(token, &method, &place, body.as_ref()).await.status;
-        for token in ["", "wrong", &ADMIN[1..], &spent, &chat[..40], &chat.to_uppercase()] {
+        for token in ["", "wrong", &ADMIN[1..], &spent, &revoked, &rotated, &chat[..40], &chat.to_uppercase()]
+        {
             let expected = of == For::Everybody;
             assert_eq!(status(token).await != 401, expected, "{method} {path} without a token");
         }

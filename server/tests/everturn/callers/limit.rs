@@ -150,8 +150,8 @@ async fn money_that_calls_which_pass_through_report_at_their_end_is_what_counts(
     };
     assert_eq!(refused.status, 429);
     assert!(refused.text().await.contains("costs of 0.02 a day"));
-    // It was 14 for 0.0196, less what the estimate of the last one did not leave.
-    assert!((12..=14).contains(&went), "{went}");
+    // 14 cost 0.0196; estimates leave room for some fewer, and without corrections for 4.
+    assert!((8..=14).contains(&went), "{went}");
     let usage = json_of(&limited, "/usage").await;
     let cost = usage["total"]["cost"].as_f64().unwrap();
     assert!((cost - 0.0014 * f64::from(went)).abs() < 1e-9, "{usage}");

@@ -29,6 +29,12 @@ async fn a_caller_sees_and_uses_its_models_alone() {
         assert!(list.contains("claude-a"), "{list}");
         assert!(!list.contains("sim") && !list.contains("claude-b") && !list.contains("gem"), "{list}");
     }
+    let targets = world.json(&token, "/targets").await.to_string();
+    assert!(targets.contains("claude-a"), "{targets}");
+    for other in ["sim", "claude-b", "gem"] {
+        assert!(!targets.contains(other), "{other}: {targets}");
+    }
+    assert!(world.json(&world.ann, "/targets").await.to_string().contains("sim/model"));
     let seen = world.provider.requests().len();
     // By every way to name a model, or to leave it out where it is not read.
     let message = |model: &str| json!({ "model": model, "messages": [{ "role": "user", "content": "hi" }] });

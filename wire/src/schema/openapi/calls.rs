@@ -2,7 +2,7 @@
 
 use super::{Answer, Call, get, of_conversation};
 
-pub(super) const CALLS: [Call; 54] = [
+pub(super) const CALLS: [Call; 60] = [
     Call {
         name: "POST /chat",
         id: "send",
@@ -319,6 +319,52 @@ pub(super) const CALLS: [Call; 54] = [
         parameters: &["from", "to", "by"],
         takes: None,
         answer: Answer::Body("UsageReport"),
+    },
+    Call {
+        name: "GET /audit",
+        id: "readAudit",
+        summary: "Read what administrators and tokens did, newest first. For the administrator.",
+        parameters: &["auditLimit", "beforeEntry"],
+        takes: None,
+        answer: Answer::Body("AuditLog"),
+    },
+    get(
+        "GET /callers",
+        "listCallers",
+        "List the callers. For the administrator.",
+        Answer::Body("CallerList"),
+    ),
+    Call {
+        name: "POST /callers",
+        id: "makeCaller",
+        summary: "Make a token for a new caller. It is told only now. For the administrator.",
+        parameters: &[],
+        takes: Some("NewCaller"),
+        answer: Answer::Body("MadeToken"),
+    },
+    Call {
+        name: "PUT /callers/{name}/limits",
+        id: "limitCaller",
+        summary: "Replace what a caller may use of providers. For the administrator.",
+        parameters: &["caller"],
+        takes: Some("CallerLimits"),
+        answer: Answer::Body("CallerInfo"),
+    },
+    Call {
+        name: "POST /callers/{name}/rotate",
+        id: "rotateToken",
+        summary: "Make another token for a caller, in place of its present one. For the administrator.",
+        parameters: &["caller"],
+        takes: Some("NewToken"),
+        answer: Answer::Body("MadeToken"),
+    },
+    Call {
+        name: "DELETE /callers/{name}",
+        id: "revokeToken",
+        summary: "Refuse the token of a caller from now on. What it has is kept. For the administrator.",
+        parameters: &["caller"],
+        takes: None,
+        answer: Answer::Body("CallerInfo"),
     },
     get(
         "GET /cluster",

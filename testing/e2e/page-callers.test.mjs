@@ -1,0 +1,142 @@
+// The dialog of callers: with the real server, and with many callers.
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { findings } from './support/axe.mjs';
+import { served } from './support/served.mjs';
+import { stage } from './support/stage.mjs';
+
+const config = (url) => `
+[[provider]]
+name = "sim"
+base_url = "${url}"
+models = ["one"]
+`;
+
+const picture = async (page, name) => {
+  if (process.env.EVERTURN_PICTURES) await page.screenshot({ path: `${process.env.EVERTURN_PICTURES}/callers-${name}.png` });
+};
+/** Presses a button by the keyboard. */
+const press = async (page, button) => {
+  await page.locator(button).focus();
+  await page.keyboard.press('Enter');
+};
+const token = async (page, of) => {
+  await page.locator('#caller-token', { hasText: `The token of ${of}` }).waitFor();
+  return page.locator('#caller-token code').textContent();
+};
+const row = (page, name) => page.locator('#caller-list li', { has: page.locator('.name', { hasText: new RegExp(`^${name}$`) }) });
+
+describe('with the real server', () => {
+  const on = served(config, 1, { isKept: true });
+  const ask = (path, bearer, body) =>
+    fetch(`${on.server.url}${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: { 'content-type': 'application/json', ...(bearer && { authorization: `Bearer ${bearer}` }) },
+      body: body && JSON.stringify(body),
+    });
+  /** Waits until the server answers this token so: it notices changes within a second. */
+  const answers = async (bearer, status) => {
+    for (let last; last !== status; ) last = (await ask('/models', bearer)).status;
+  };
+
+  test('an administrator makes, limits, replaces and revokes tokens, by the keyboard', async () => {
+    const { page } = on;
+    await press(page, '#callers-button');
+    await page.locator('#caller-form').waitFor();
+    await page.locator('#caller-name').fill('ann');
+    await page.keyboard.press('Enter');
+    await page.locator('#callers-problem', { hasText: 'nobody could sign in as the administrator' }).waitFor();
+    await page.locator('#caller-name').fill('boss');
+    await page.locator('#caller-scope').selectOption('admin');
+    await press(page, '#caller-save');
+    const boss = await token(page, 'boss');
+    assert.match(boss, /^evt_[0-9a-f]{64}$/);
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'caller-token');
+    // From now on, everybody needs a token.
+    await answers(undefined, 401);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('#caller-token').textContent(), '', 'it is not kept');
+    await press(page, '#callers-button');
+    await page.locator('#token-field').fill(boss);
+    await page.keyboard.press('Enter');
+    await row(page, 'boss').getByText('administrator · valid').waitFor();
+    assert.equal(await row(page, 'boss').getByRole('button', { name: 'Limits' }).count(), 0, 'it has none');
+
+    await page.locator('#caller-name').fill('ann');
+    await press(page, '#caller-more summary');
+    await page.locator('#caller-tokensPerDay').fill('5000');
+    await page.locator('#caller-parallel').fill('2');
+    await press(page, '#caller-save');
+    const ann = await token(page, 'ann');
+    await row(page, 'ann').getByText('Limits: 5,000 tokens a day, 2 calls at once').waitFor();
+    await answers(ann, 200);
+    on.provider.usage = { prompt_tokens: 1500, completion_tokens: 20 };
+    on.provider.says('Hello');
+    await (await ask('/chat', ann, { message: 'Hi' })).text();
+    assert.equal((await ask('/callers', ann)).status, 403);
+
+    await row(page, 'ann').getByRole('button', { name: 'Limits' }).press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'caller-requestsPerMinute');
+    assert.equal(await page.locator('#caller-tokensPerDay').inputValue(), '5000');
+    await page.keyboard.type('9');
+    await page.locator('#caller-parallel').fill('');
+    await page.keyboard.press('Enter');
+    await row(page, 'ann').getByText('Limits: 9 requests a minute, 5,000 tokens a day').waitFor();
+    await row(page, 'ann').getByText('Today: 1 requests, 1,520 tokens').waitFor();
+
+    await row(page, 'ann').getByRole('button', { name: 'New token' }).press('Enter');
+    await press(page, 'dialog.ask .danger');
+    await page.waitForFunction((known) => document.querySelector('#caller-token code')?.textContent !== known, ann);
+    const other = await token(page, 'ann');
+    await answers(ann, 401);
+    await answers(other, 200);
+    await row(page, 'ann').getByRole('button', { name: 'Revoke' }).press('Enter');
+    await press(page, 'dialog.ask .danger');
+    await row(page, 'ann').getByText('conversations and calls · revoked').waitFor();
+    await answers(other, 401);
+    assert.equal(await row(page, 'ann').getByRole('button', { name: 'Revoke' }).count(), 0);
+    const held = await page.evaluate(() => document.documentElement.outerHTML + JSON.stringify(localStorage));
+    assert.ok(!held.includes(ann), 'a former token is nowhere on the page');
+    assert.deepEqual(await findings(page), []);
+  });
+});
+
+describe('with many callers', () => {
+  const on = stage();
+  const callers = [
+    { name: 'boss', scopes: ['admin'], status: 'valid', configured: true },
+    { name: 'ann', scopes: ['chat', 'calls'], status: 'valid', until: '2027-01-31', configured: false, tokensPerDay: 5_000_000, moneyPerDay: 2.5, parallel: 8 },
+    { name: 'a-name-of-thirty-two-characters-', scopes: ['calls'], status: 'expired', until: '2026-01-31T12:00:00Z', configured: false, requestsPerMinute: 60, priority: 'background', models: ['openai/<b>gpt</b>-*', 'route/main'] },
+    { name: 'gone', scopes: ['chat'], status: 'revoked', configured: false },
+  ];
+  const zero = { turns: 0, survived: 0, failed: 0, waitedMs: 0, refusals: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+  beforeEach(() => {
+    on.server.callers = { callers };
+    on.server.usage = (by, from) => ({ from, to: from, by: [by], rows: [{ caller: 'ann', ...zero, requests: 1234, inputTokens: 900_000, outputTokens: 50_000, cost: 1.25 }], total: {} });
+  });
+
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [390, 1280]) {
+      test(`at ${width} pixels, ${colorScheme}`, async () => {
+        await on.open('/', { viewport: { width, height: 1000 }, colorScheme });
+        const { page } = on;
+        if (width < 760) await page.locator('#menu').click();
+        await page.locator('#callers-button').click();
+        await page.locator('#caller-list li').nth(3).waitFor();
+        await picture(page, `${width}-${colorScheme}`);
+        assert.deepEqual(await findings(page), []);
+        await row(page, 'ann').getByRole('button', { name: 'Limits' }).click();
+        await page.locator('#caller-title', { hasText: 'Limits of ann' }).waitFor();
+        await picture(page, `${width}-${colorScheme}-limits`);
+        assert.deepEqual(await findings(page), []);
+        const [dialog, shown] = await page.locator('#callers').evaluate((node) => [node.scrollWidth - node.clientWidth, innerWidth - node.offsetWidth]);
+        assert.ok(dialog <= 0 && shown >= 0, `nothing is wider than the dialog: ${dialog} ${shown}`);
+        assert.equal(await page.locator('#callers b').count(), 0);
+        assert.equal(await row(page, 'boss').getByRole('button').count(), 0, 'it belongs to the configuration');
+        assert.ok(await row(page, 'ann').getByText('Today: 1,234 requests, 950,000 tokens, cost 1.25').isVisible());
+        assert.equal(await page.locator('#caller-moneyPerDay').inputValue(), '2.5');
+        assert.deepEqual(page.wrongs, []);
+      });
+    }
+  }
+});
