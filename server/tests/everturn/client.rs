@@ -143,10 +143,15 @@ impl Socket {
 
     /// Opens a socket with this token.
     pub(crate) async fn open_as(server: &Server, path: &str, token: &str) -> Self {
+        Self::try_open_as(server, path, token).await.expect("a socket")
+    }
+
+    /// Like [`Self::open_as`]; `None` if the server is gone.
+    pub(crate) async fn try_open_as(server: &Server, path: &str, token: &str) -> Option<Self> {
         let url = format!("ws://{}{path}", server.authority());
         let mut request = url.into_client_request().unwrap();
         request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
-        Self(connect_async(request).await.expect("a socket").0)
+        Some(Self(connect_async(request).await.ok()?.0))
     }
 
     /// Returns `None` if the server is gone.

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 /// Time limit of every wait in the tests.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Time limit of the start of a server, which may first have to find many turns.
 const START: Duration = Duration::from_secs(120);

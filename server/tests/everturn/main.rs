@@ -56,6 +56,8 @@ mod run;
 mod serve;
 mod settings;
 mod shutdown;
+#[cfg(target_os = "linux")]
+mod soak;
 mod targets;
 mod terminal;
 mod thinking;

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `generate`, `dist`, `costs` and `agents`.
+//! The project's own commands: `cargo xtask test`, `generate`, `dist`, `costs`, `soak` and `agents`.
 #![allow(clippy::print_stdout, reason = "a command line tool talks on its standard output")]
 
 use std::{
@@ -27,6 +27,9 @@ usage: cargo xtask <command>
   costs      count entries, packages and lines, against their limits
   costs --build
              also measure the first build and its binary, which takes minutes
+  soak --minutes N
+             run everything at once against one server that lives on and one that is killed again and again, and report whether
+             memory, descriptors, threads and files of the first keep growing
   agents     install real coding agents (1.3 GB), and run them behind a failing provider: agents [AGENT,...] [SCENARIO,...]";
 
 fn main() -> ExitCode {
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => test::all(&root()),
         ["agents", filters @ ..] if filters.len() <= 2 => agents::run(&root(), filters),
+        ["soak", "--minutes", minutes] => test::soak(&root(), minutes),
         ["generate"] => generate::write(&root()),
         ["dist"] => dist::build(&root()),
         ["costs"] => costs::check(&root()),

@@ -57,6 +57,17 @@ const WITH_NODE: [&str; 12] = [
     "cluster::",
 ];
 
+/// How long the soak test runs.
+const SOAK: &str = "EVERTURN_SOAK_MINUTES";
+
+/// Runs the soak test for so many minutes.
+pub(crate) fn soak(root: &Path, minutes: &str) -> Result<()> {
+    minutes.parse::<f64>().with_context(|| format!("{minutes:?} is not a number of minutes"))?;
+    let mut command = Command::new(cargo_path());
+    command.args(["test", "--locked", "--package", "everturn", FULL[0], FULL[1], "--test", "everturn", "--"]);
+    run(command.args(["soak::", "--nocapture"]).current_dir(root).env(SOAK, minutes))
+}
+
 /// Runs everything.
 pub(crate) fn all(root: &Path) -> Result<()> {
     let begun = Instant::now();
