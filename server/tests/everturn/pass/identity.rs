@@ -124,7 +124,9 @@ fn case() -> impl Strategy<Value = Case> {
         headers(),
         prop_oneof![4 => json(), 1 => "\\PC{0,40}"],
     );
-    let status = prop_oneof![4 => Just(200_u16), 1 => Just(201), 3 => 400_u16..=599];
+    // Without 401 and 407: a rejected key is not sent again, so that later cases would never reach the provider.
+    let failed = (400_u16..=599).prop_filter("a rejected key", |status| ![401, 407].contains(status));
+    let status = prop_oneof![4 => Just(200_u16), 1 => Just(201), 3 => failed];
     (request, status, headers(), answer(), 1..40_usize).prop_map(
         |((path, query, headers, body), status, answer_headers, answer, pieces)| Case {
             path,
