@@ -114,10 +114,10 @@ export class Providers {
       const done = await addProvider({ ...given, anyway: isAnyway });
       // What was written during the trial is for the next one.
       for (const [field, value] of sent) if (field.value === value) field.value = '';
+      await this.onChange(done.answered); // what is said to be offered can be chosen
       const count = done.models.length === 1 ? '1 model is offered' : `${done.models.length} models are offered`;
       const answered = done.answered ? `${done.answered} answered; ${count}.` : `${done.provider.name} was added; ${count}.`;
       tell({ kind: 'good', text: done.replaced ? `${answered} The former key is gone.` : answered, problem: done.note });
-      this.onChange(done.answered);
       await this.#load();
     } catch (error) {
       const problem = error.body ?? { error: error.message };
