@@ -46,6 +46,18 @@ impl<'a> Question<'a> {
         Self { health, ..self }
     }
 
+    /// Returns what is known about the targets, with the failures of this step, which others may not have reported yet.
+    pub fn known(&self) -> Health {
+        let mut known = self.health.clone();
+        for seen in &self.ledger.failures {
+            if let Some(target) = self.targets.get(seen.target) {
+                known.fail(seen.at, target, seen.category, seen.hint_ms);
+            }
+        }
+        known.note(self.now, self.failed(), self.failure);
+        known
+    }
+
     /// Returns the target that failed.
     pub fn failed(&self) -> &'a Target {
         &self.targets[self.ledger.target]
@@ -104,7 +116,7 @@ impl<'a> NextCall<'a> {
 
     /// Returns the target for a call after a wait: the one that was waited for, or a free one if that target has become
     /// limited meanwhile. `None` at the start of a step.
-    pub(crate) fn after_wait(&self) -> Option<usize> {
+    pub fn after_wait(&self) -> Option<usize> {
         self.ledger?;
         let current = self.targets.get(self.current)?;
         let is_walled = self.health.walled_until(self.now, current) > self.now;
@@ -196,6 +208,11 @@ impl From<RetryOutcome> for GiveUp {
 }
 
 impl GiveUp {
+    /// Gives up, with details.
+    pub fn new(outcome: RetryOutcome, detail: String) -> Self {
+        Self { outcome, detail: Some(detail) }
+    }
+
     /// Gives up because the wait is longer than allowed.
     pub fn too_long(wait_ms: u64, cap_ms: u64, failure: &Failure) -> Self {
         let detail = format!(
@@ -204,7 +221,7 @@ impl GiveUp {
             at_most(cap_ms),
             failure.message
         );
-        Self { outcome: RetryOutcome::TooLong, detail: Some(detail) }
+        Self::new(RetryOutcome::TooLong, detail)
     }
 }
 

@@ -15,7 +15,7 @@ const REJECTED_KEY_MS: u64 = 3_600_000;
 
 /// Minimum length of a mark, in milliseconds. Without it, two targets that fail with a hint of 0 would alternate
 /// without a pause.
-pub(crate) const SHORTEST_MARK_MS: u64 = 1_000;
+pub const SHORTEST_MARK_MS: u64 = 1_000;
 
 /// What is known about credentials and models: until when they should not be asked. A plain value. Its owner shares it
 /// between turns and passes it in with each question to a schedule.
@@ -117,7 +117,7 @@ impl Health {
     }
 
     /// Returns the time until which the provider itself asked for no requests. Ignores estimates.
-    pub(crate) fn walled_until(&self, now: Millis, target: &Target) -> Millis {
+    pub fn walled_until(&self, now: Millis, target: &Target) -> Millis {
         let hinted = self.marks(now, target).filter(|mark| mark.hinted);
         hinted.map(|mark| mark.until).max().unwrap_or(now)
     }
@@ -147,23 +147,23 @@ impl Health {
 }
 
 /// Whether a failure concerns the target's account or model, so that another target may well succeed.
-pub(crate) fn is_of_target(category: Category) -> bool {
+pub fn is_of_target(category: Category) -> bool {
     is_refusal(category) || category == Category::QuotaExhausted
 }
 
 /// Whether the same request to the same target can succeed once time has passed. A usage limit with a known end passes
 /// like any other, however long it lasts: the budget decides whether to wait for it.
-pub(crate) fn passes(failure: &Failure) -> bool {
+pub fn passes(failure: &Failure) -> bool {
     failure.retryable || (failure.category == Category::QuotaExhausted && failure.hint_ms.is_some())
 }
 
 /// Whether a target refuses until somebody changes something, so that waiting does not help.
-pub(crate) fn is_refusal(category: Category) -> bool {
+pub fn is_refusal(category: Category) -> bool {
     matches!(category, Category::Auth | Category::Permission | Category::NotFound)
 }
 
 /// Whether a failure says nothing about the target, so that no other target would do better.
-pub(crate) fn is_of_request(category: Category) -> bool {
+pub fn is_of_request(category: Category) -> bool {
     matches!(
         category,
         Category::ContextOverflow

@@ -84,7 +84,7 @@ pub(crate) struct Scheduled {
 
 impl Seen {
     /// Creates a record of a failure of the target that the ledger names.
-    pub(crate) fn now(now: Millis, ledger: &Ledger, failure: &Failure) -> Self {
+    pub fn new(now: Millis, ledger: &Ledger, failure: &Failure) -> Self {
         Self {
             at: now,
             target: ledger.target,
@@ -95,7 +95,7 @@ impl Seen {
     }
 
     /// Returns when the provider's hint expires.
-    pub(crate) fn hint_ends(&self) -> Millis {
+    pub fn hint_ends(&self) -> Millis {
         self.at.plus(self.hint_ms.unwrap_or(0))
     }
 }

@@ -27,7 +27,7 @@ impl Millis {
 }
 
 /// Returns a wait in whole milliseconds, rounded up so that it is never shorter than requested.
-pub(crate) fn wait_ms(wait: Duration) -> u64 {
+pub fn wait_ms(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).min(LONGEST_WAIT_MS)
 }
 

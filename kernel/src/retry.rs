@@ -4,7 +4,7 @@ use alloc::{boxed::Box, sync::Arc};
 use core::time::Duration;
 
 use async_trait::async_trait;
-use everturn_wire::{Failure, RetryOutcome, TurnId, Value};
+use everturn_wire::{Failure, RetryOutcome, TurnId};
 
 use crate::{Ask, Directive, NextCall, Question, health::passes, jitter::key_of};
 
@@ -25,6 +25,11 @@ impl<'a> Retry<'a> {
     /// Creates the input for a retry of an unnamed turn: its key is 0.
     pub fn new(attempt: u32, failure: &'a Failure) -> Self {
         Self { attempt, failure, key: 0 }
+    }
+
+    /// Creates the input for a retry of the turn with this key, as in [`Question::key`].
+    pub fn with_key(attempt: u32, failure: &'a Failure, key: u64) -> Self {
+        Self { attempt, failure, key }
     }
 
     /// Sets the turn that the jitter key is derived from.
@@ -55,8 +60,7 @@ pub trait Schedule {
         call.current
     }
 
-    /// Whether the schedule chooses between targets. If not, it is wrapped in a [`crate::Handover`] when used with
-    /// several.
+    /// Whether the schedule chooses between targets. If not, a turn with several needs somebody else who does.
     fn chooses_targets(&self) -> bool {
         false
     }
@@ -65,12 +69,6 @@ pub trait Schedule {
     /// short.
     fn ignores_holds(&self) -> bool {
         false
-    }
-
-    /// Returns the name and parameters from which another process can restore the schedule; `None` if it cannot be
-    /// saved.
-    fn saved(&self) -> Option<Value> {
-        None
     }
 
     /// Whether a failed reply of a turn that must report, e.g. one without a report, is a failure like others:
@@ -86,8 +84,8 @@ pub trait Schedule {
     }
 }
 
-/// Decides by the waits alone: see [`Schedule::decide`].
-pub(crate) fn decide_alone<S: Schedule + ?Sized>(schedule: &S, question: &Question<'_>) -> Directive {
+/// Decides by the waits of a schedule alone, as [`Schedule::decide`] does by default.
+pub fn decide_alone<S: Schedule + ?Sized>(schedule: &S, question: &Question<'_>) -> Directive {
     let Question { failure, ledger, key, .. } = *question;
     if !passes(failure) {
         return RetryOutcome::NotRetryable.into();
@@ -120,10 +118,6 @@ macro_rules! behind {
 
             fn ignores_holds(&self) -> bool {
                 (**self).ignores_holds()
-            }
-
-            fn saved(&self) -> Option<Value> {
-                (**self).saved()
             }
 
             fn counts_replies(&self) -> bool {

@@ -6,13 +6,13 @@ use alloc::{format, string::String};
 const SECONDS: u64 = 600;
 
 /// Words for a wait, rounded up: `7 s`, `90 min`, `5 h`, `2 d 3 h`.
-pub(crate) fn at_least(ms: u64) -> String {
+pub fn at_least(ms: u64) -> String {
     let seconds = ms.div_ceil(1_000);
     if seconds <= SECONDS { format!("{seconds} s") } else { words(seconds.div_ceil(60)) }
 }
 
 /// Words for what is left, rounded down.
-pub(crate) fn at_most(ms: u64) -> String {
+pub fn at_most(ms: u64) -> String {
     let seconds = ms / 1_000;
     if seconds <= SECONDS { format!("{seconds} s") } else { words(seconds / 60) }
 }

@@ -2,5 +2,4 @@
 
 mod every_point;
 mod recovery;
-mod route;
 mod wait;

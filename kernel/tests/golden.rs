@@ -6,10 +6,11 @@
 use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
-    Approval, Arguments, Assessment, Budget, Check, Checked, CheckedCall, Compaction, Cycling, Effects,
-    FINAL_REPORT, FinishReason, Input, NoRetry, Op, Prompt, ReportRule, RestoreError, ReviewAnswer, Schedule,
-    Settings, Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
+    Approval, Arguments, Assessment, Budget, Check, Checked, CheckedCall, Compaction, Effects, FINAL_REPORT,
+    FinishReason, Input, NoRetry, Op, Prompt, ReportRule, RestoreError, ReviewAnswer, Schedule, Settings,
+    Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
 };
+use everturn_pacing::Cycling;
 use everturn_wire::{Category, Decider, Decision, Failure, QueuedMessage, TurnId, Usage, Verdict};
 use serde_json::{Value, json};
 

@@ -4,6 +4,5 @@
 
 mod crash;
 mod golden;
-mod preset;
 mod property;
 mod scenario;

@@ -7,12 +7,4 @@ mod hostile;
 mod moves;
 mod script;
 
-use proptest::test_runner::{Config, RngSeed};
-
-/// Returns the configuration for `cases` cases at an effort of 100 percent.
-pub(crate) fn config(cases: u32) -> Config {
-    let percent = std::env::var("EFFORT").ok().and_then(|percent| percent.parse().ok()).unwrap_or(100);
-    let cases = (cases.saturating_mul(percent) / 100).max(1);
-    // `PROPTEST_RNG_SEED` overrides this seed.
-    Config { cases, rng_seed: RngSeed::Fixed(0x0EEE_7081), failure_persistence: None, ..Config::default() }
-}
+pub(crate) use everturn_testkit::strategy::config;

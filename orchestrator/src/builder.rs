@@ -4,12 +4,13 @@ mod build;
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_kernel::{Provider, Schedule, Settings};
+use everturn_kernel::{Provider, Settings};
+use everturn_pacing::RetryPolicy;
 use everturn_wire::{RequiredReport, RetrySettings};
 
 use crate::{
-    Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Patient, Policy,
-    RelayProvider, Reviewer, StateStore, SystemClock, Tool, ToolSource,
+    Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Policy, RelayProvider,
+    Reviewer, StateStore, SystemClock, Tool, ToolSource,
     catalog::Catalog,
     compaction::Compactions,
     health::SharedHealth,
@@ -29,7 +30,7 @@ pub struct Builder {
     catalog: Catalog,
     tools: Vec<Arc<dyn Tool>>,
     tool_sources: Vec<Arc<dyn ToolSource>>,
-    schedule: Arc<dyn Schedule + Send + Sync>,
+    policy: RetryPolicy,
     /// Whether failures are retried, and the fallback chains, if no retry settings say otherwise.
     retry: RetrySettings,
     journal: Arc<dyn Journal>,
@@ -84,7 +85,7 @@ impl Builder {
             catalog: Catalog::new(),
             tools: Vec::new(),
             tool_sources: Vec::new(),
-            schedule: Arc::new(Patient),
+            policy: RetryPolicy::default(),
             retry: RetrySettings::default(),
             journal: Arc::new(MemoryJournal::new()),
             state: None,
@@ -146,7 +147,7 @@ impl Builder {
     }
 
     /// Adds a route: several models offered as one, called `route/name`. A turn starts with the first target and moves on as
-    /// the schedule decides. A schedule that does not choose targets is wrapped in a [`Handover`](everturn_kernel::Handover).
+    /// its policy decides ([`RetryPolicy::on_route`]).
     ///
     /// Targets are ids of models, as `credential/name`. Each is used once, with all its credentials. An unknown target counts
     /// as permanently failed. A route without targets is not offered.
@@ -155,10 +156,10 @@ impl Builder {
         mut self,
         name: &str,
         targets: impl IntoIterator<Item = T>,
-        schedule: impl Schedule + Send + Sync + 'static,
+        policy: impl Into<RetryPolicy>,
     ) -> Self {
         let targets = targets.into_iter().map(Into::into).collect();
-        self.catalog.route(name, targets, Some(Arc::new(schedule)));
+        self.catalog.route(name, targets, Some(policy.into()));
         self
     }
 
@@ -301,10 +302,11 @@ impl Builder {
         self
     }
 
-    /// Sets the default retry schedule. Retry settings override it. Default: [`Patient`].
+    /// Sets what turns do about failures by default: a preset such as [`Exponential`](crate::Exponential), or
+    /// [`RetryPolicy::own`] with a schedule of your own. Retry settings override it. Default: [`Patient`](crate::Patient).
     #[must_use]
-    pub fn schedule(mut self, schedule: impl Schedule + Send + Sync + 'static) -> Self {
-        self.schedule = Arc::new(schedule);
+    pub fn schedule(mut self, policy: impl Into<RetryPolicy>) -> Self {
+        self.policy = policy.into();
         self
     }
 
@@ -374,7 +376,7 @@ impl Builder {
     }
 
     /// Sets the initial settings of every turn. Default: [`Settings::default`]. Unless bounded here, the waits of a step are
-    /// limited to [`Patient::BUDGET`], 8 h: see [`Self::unbounded_waits`]. Names of idempotent tools are filled in.
+    /// limited to [`Patient::BUDGET`](crate::Patient::BUDGET), 8 h: see [`Self::unbounded_waits`]. Names of idempotent tools are filled in.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
@@ -389,7 +391,7 @@ impl Builder {
     }
 
     /// Makes turns wait until usage limits reset, and whenever a provider asks for a wait beyond the budget, whatever
-    /// their schedule: see [`everturn_kernel::Walls`]. Default: such a failure ends the turn.
+    /// their schedule: see [`LongLimits::SitOut`](crate::LongLimits::SitOut). Default: such a failure ends the turn.
     #[must_use]
     pub fn sit_out_usage_limits(mut self) -> Self {
         self.sits_out_limits = true;

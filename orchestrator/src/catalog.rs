@@ -5,24 +5,24 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use everturn_kernel::{Provider, Schedule, Walls};
+use everturn_kernel::Provider;
+use everturn_pacing::{LongLimits, RetryPolicy};
 use everturn_wire::{CallerName, Priority};
 
 use crate::{
     RelayProvider,
     journal::Configured,
     model::{Allowed, Model, Models},
-    route::{PREFIX, Route, on_route},
+    route::{PREFIX, Route},
+    schedule,
 };
-
-pub(crate) type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
 
 /// Models and routes to offer: see [`Builder`](crate::Builder) and [`Orchestrator::offer`](crate::Orchestrator::offer).
 #[derive(Clone, Default)]
 pub struct Catalog {
     models: Models,
-    /// The id, the ids of the targets, and the schedule. `None` = the default schedule.
-    routes: Vec<(String, Vec<String>, Option<SharedSchedule>)>,
+    /// The id, the ids of the targets, and the policy. `None` = the default one.
+    routes: Vec<(String, Vec<String>, Option<RetryPolicy>)>,
     /// The ids of routes whose calls give way to others.
     background: BTreeSet<String>,
 }
@@ -57,10 +57,10 @@ impl Catalog {
         self.models.relays.push(provider);
     }
 
-    /// Adds a route: see [`Builder::route`](crate::Builder::route). `schedule`: `None` = the default one, as with
+    /// Adds a route: see [`Builder::route`](crate::Builder::route). `policy`: `None` = the default one, as with
     /// [`Builder::plain_route`](crate::Builder::plain_route).
-    pub fn route(&mut self, name: &str, targets: Vec<String>, schedule: Option<SharedSchedule>) {
-        self.routes.push((format!("{PREFIX}{name}"), targets, schedule));
+    pub fn route(&mut self, name: &str, targets: Vec<String>, policy: Option<RetryPolicy>) {
+        self.routes.push((format!("{PREFIX}{name}"), targets, policy));
     }
 
     /// Lets the calls of a route give way to others when calls have to wait.
@@ -78,7 +78,7 @@ impl Catalog {
         self.models.windows.insert(model.into(), tokens);
     }
 
-    /// Returns the same models and routes with the default schedule.
+    /// Returns the same models and routes with the default policy.
     pub(crate) fn plain(&self) -> Self {
         let routes = self.routes.iter().map(|(id, targets, _)| (id.clone(), targets.clone(), None));
         Self { models: self.models.clone(), routes: routes.collect(), background: self.background.clone() }
@@ -87,16 +87,16 @@ impl Catalog {
 
 /// What a catalog's routes are made with.
 pub(crate) struct Defaults {
-    pub(crate) schedule: SharedSchedule,
+    pub(crate) policy: RetryPolicy,
     /// Whether turns wait out usage limits.
     pub(crate) sits_out_limits: bool,
     pub(crate) configured: Arc<Configured>,
 }
 
 impl Defaults {
-    /// Returns the schedule as turns use it.
-    pub(crate) fn walled(&self, schedule: SharedSchedule) -> SharedSchedule {
-        if self.sits_out_limits { Arc::new(Walls(schedule)) } else { schedule }
+    /// Returns a policy as turns use it.
+    pub(crate) fn completed(&self, policy: RetryPolicy) -> RetryPolicy {
+        if self.sits_out_limits { policy.with(LongLimits::SitOut) } else { policy }
     }
 
     /// Makes the routes. A model with several credentials is one, too.
@@ -104,16 +104,17 @@ impl Defaults {
         let mut models = catalog.models;
         let several = models.models.iter().filter_map(|model| model.sibling_of.clone());
         let several = several.collect::<BTreeSet<_>>().into_iter().map(|id| (id.clone(), vec![id], None));
-        for (id, targets, schedule) in catalog.routes.into_iter().chain(several) {
-            let is_own = schedule.is_some();
-            let schedule = self.walled(on_route(schedule.unwrap_or_else(|| self.schedule.clone())));
+        for (id, targets, policy) in catalog.routes.into_iter().chain(several) {
+            let is_own = policy.is_some();
+            let policy = policy.unwrap_or_else(|| self.policy.clone()).on_route();
+            let policy = self.completed(policy);
             let configured =
-                Arc::new(Configured { schedule: schedule.saved(), ..(*self.configured).clone() });
+                Arc::new(Configured { schedule: schedule::saved(&policy), ..(*self.configured).clone() });
             let targets = models.targets_of(&targets);
             if !targets.is_empty() {
                 let is_background = catalog.background.contains(&id);
                 let priority = if is_background { Priority::Background } else { Priority::Interactive };
-                models.routes.push(Arc::new(Route { id, targets, schedule, is_own, priority, configured }));
+                models.routes.push(Arc::new(Route { id, targets, policy, is_own, priority, configured }));
             }
         }
         models

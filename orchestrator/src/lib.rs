@@ -49,6 +49,7 @@ mod state;
 mod status;
 mod subscription;
 mod telemetry;
+mod timed_retry;
 mod timer;
 mod tool;
 mod toolbox;
@@ -79,7 +80,6 @@ pub use orchestrator::{Export, MAX_MESSAGE, Orchestrator, RetryTurn, SearchCurso
 pub use relay::{AskedModel, Listener, ModelPlace, NoAnswer, OfferedModel, RelayCall, RelayError, Said};
 pub use report::check as check_report;
 pub use reviewer::{ReviewRequest, Reviewer, Switches};
-pub use schedule::Patient;
 pub use state::{MemoryState, StateStore, delete_documents};
 pub use status::StatusChange;
 pub use subscription::Subscription;
@@ -91,8 +91,9 @@ pub use view::View;
 use everturn_ports::json;
 
 pub use everturn_kernel as kernel;
-pub use everturn_kernel::{Cycling, Exponential, Handover, Moment, Wait};
+pub use everturn_kernel::{Moment, Wait};
 pub use everturn_pacing::Terms;
+pub use everturn_pacing::{Cycling, Exponential, LongLimits, Patient, RetryPolicy, Switching, Waits};
 
 /// The README's example runs.
 #[cfg(doctest)]

@@ -3,7 +3,6 @@
 //! The kernel decides about such a call as about any other. A call's answer is a tape ([`tape`]): its task writes it, and
 //! any number of listeners read it from the start. Nothing here reads a request or an answer.
 
-mod at_once;
 mod call;
 mod calls;
 mod choice;

@@ -2,29 +2,25 @@
 
 mod cache;
 mod kept;
-mod made;
-mod resolve;
 
 pub(crate) use kept::RetryScopes;
-pub(crate) use resolve::{Layers, effective};
 
 use std::sync::Arc;
 
-use everturn_kernel::{AfterContent, Schedule};
+use everturn_kernel::AfterContent;
+use everturn_pacing::{Layers, RetryPolicy, effective};
 use everturn_wire::RetrySettings;
 
-use crate::{Error, journal::Configured};
+use crate::{Error, journal::Configured, schedule};
 use cache::Cache;
 
-type SharedSchedule = Arc<dyn Schedule + Send + Sync>;
-
-/// The schedule of a turn without run-time settings.
+/// The policy of a turn without run-time settings.
 pub(crate) struct Base<'a> {
     /// The route's id, if this is a route.
     pub(crate) route: Option<&'a str>,
-    /// Whether the route has its own schedule, which takes precedence over the global settings.
+    /// Whether the route has its own policy, which takes precedence over the global settings.
     pub(crate) is_own: bool,
-    pub(crate) schedule: &'a SharedSchedule,
+    pub(crate) policy: &'a RetryPolicy,
     pub(crate) configured: &'a Arc<Configured>,
     /// What happens after content, for every route.
     pub(crate) after_content: AfterContent,
@@ -35,7 +31,7 @@ pub(crate) struct Base<'a> {
 /// What a turn begins with.
 #[derive(Clone)]
 pub(crate) struct Begun {
-    pub(crate) schedule: SharedSchedule,
+    pub(crate) policy: RetryPolicy,
     pub(crate) configured: Arc<Configured>,
     pub(crate) after_content: AfterContent,
 }
@@ -55,11 +51,11 @@ impl Set<'_> {
 
     /// The effective settings on this base.
     pub(crate) fn on(&self, base: &Base<'_>) -> RetrySettings {
-        let mut configured = made::settings_of(&**base.schedule);
+        let mut configured = base.policy.settings();
         // These two are configured for all turns, not per route.
         let quota = configured.quota.take();
         let weakest = RetrySettings {
-            after_content: Some(made::word_of(base.after_content)),
+            after_content: Some(word_of(base.after_content)),
             quota,
             enabled: base.usual.enabled,
             fallback_chains: base.usual.fallback_chains.clone(),
@@ -86,7 +82,7 @@ impl Maker {
     pub(crate) fn begin(&self, base: &Base<'_>, set: Set<'_>) -> Begun {
         let after_content = base.after_content;
         let usual =
-            || Begun { schedule: base.schedule.clone(), configured: base.configured.clone(), after_content };
+            || Begun { policy: base.policy.clone(), configured: base.configured.clone(), after_content };
         if set.is_empty() {
             return usual();
         }
@@ -94,15 +90,15 @@ impl Maker {
         // Whether retries are enabled is looked up while the turn runs, unless its own message sets it.
         let auto_retry = set.message.and_then(|message| message.enabled);
         self.0.get_or_make(base.route, &effective, auto_retry, || {
-            let made = made::schedule(&effective, base.schedule);
-            let after_content = made::after_content_of(&effective, base.after_content);
-            if made.is_none() && auto_retry.is_none() {
+            let changed = base.policy.changed(&effective);
+            let after_content = after_content_of(&effective, base.after_content);
+            if changed.is_none() && auto_retry.is_none() {
                 return Begun { after_content, ..usual() };
             }
-            let schedule = made.unwrap_or_else(|| base.schedule.clone());
-            let saved = schedule.saved();
+            let policy = changed.unwrap_or_else(|| base.policy.clone());
+            let saved = schedule::saved(&policy);
             let configured = Configured { schedule: saved, auto_retry, ..(**base.configured).clone() };
-            Begun { schedule, configured: Arc::new(configured), after_content }
+            Begun { policy, configured: Arc::new(configured), after_content }
         })
     }
 }
@@ -113,5 +109,22 @@ impl Maker {
 /// When one is out of its range, or has no effect.
 pub(crate) fn check(set: &RetrySettings, effective: &RetrySettings) -> Result<(), Error> {
     set.check()?;
-    resolve::check(set, effective).map_err(Error::from)
+    everturn_pacing::check(set, effective).map_err(Error::from)
+}
+
+/// Converts `after_content` to a setting.
+fn word_of(after_content: AfterContent) -> everturn_wire::AfterContent {
+    match after_content {
+        AfterContent::Rewind => everturn_wire::AfterContent::Rewind,
+        _ => everturn_wire::AfterContent::Keep,
+    }
+}
+
+/// What happens after content: as set, else as configured.
+fn after_content_of(effective: &RetrySettings, configured: AfterContent) -> AfterContent {
+    match effective.after_content {
+        Some(everturn_wire::AfterContent::Rewind) => AfterContent::Rewind,
+        Some(everturn_wire::AfterContent::Keep) => AfterContent::Keep,
+        _ => configured,
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Handover, Schedule, Target};
+use everturn_kernel::Target;
+use everturn_pacing::RetryPolicy;
 use everturn_wire::Priority;
 
 use crate::journal::Configured;
@@ -17,16 +18,11 @@ pub(crate) struct Route {
     pub(crate) id: String,
     /// In order, each once; never empty.
     pub(crate) targets: Vec<Target>,
-    pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
-    /// Whether the schedule is its own; otherwise it is the default.
+    pub(crate) policy: RetryPolicy,
+    /// Whether the policy is its own; otherwise it is the default.
     pub(crate) is_own: bool,
     /// Whether its calls give way to others.
     pub(crate) priority: Priority,
     /// What is saved with its turns, the schedule included.
     pub(crate) configured: Arc<Configured>,
-}
-
-/// Returns a schedule for several targets: one that does not choose between them is wrapped in a [`Handover`].
-pub(crate) fn on_route(schedule: Arc<dyn Schedule + Send + Sync>) -> Arc<dyn Schedule + Send + Sync> {
-    if schedule.chooses_targets() { schedule } else { Arc::new(Handover(schedule)) }
 }

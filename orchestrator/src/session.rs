@@ -27,8 +27,8 @@ use crate::{
     conversation::{Conversation, Parked, Parking, Seated},
     journal::JournalError,
     panic::panic_text,
-    schedule::TimedRetry,
     telemetry::GaugeGuard,
+    timed_retry::TimedRetry,
 };
 use host::TurnHost;
 
@@ -57,7 +57,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
             TurnHost::new(&ports, &conversation, &mut seated.inbox, turn, settings.clone(), owed, opening);
         let retry = TimedRetry {
             switch: Some(ports.retry.switch(settings.definition.configured.auto_retry, &conversation.retry)),
-            ..ports.informed(settings.schedule.clone())
+            ..ports.timed(settings.policy.clone())
         };
         if let Err(error) = drive(&conversation, turn, effects, &mut host, &retry).await {
             if ports.peers.is_some() && matches!(error, JournalError::Stale { .. }) {

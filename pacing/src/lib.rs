@@ -1,6 +1,23 @@
-//! When may a model be called, and when again: a pure machine.
+//! When may a model be called, and when again: two pure machines.
 //!
-//! A [`Pacer`] knows, per target, the limits that the provider reported ([`Limits`]), those that it learnt from refusals,
+//! **When again.** A [`RetryPolicy`] decides about the failure of one turn. The first line that applies:
+//!
+//! | situation | answer |
+//! |---|---|
+//! | the failure was caused by the request, or does not pass and no other target is left | give up |
+//! | an exhausted account, or a hint beyond the budget: [`LongLimits::SitOut`] | wait for its end, up to 7 days in all |
+//! | an exhausted account, or a hint of 10 min: [`LongLimits::GiveUp`] | give up |
+//! | [`Cycling`] | the next target, after the limits of a whole cycle |
+//! | [`Exponential`] that moves (`interactive`), another target is free | ask that one at once |
+//! | several targets ([`RetryPolicy::on_route`]), this one failed for good or needs more than 10 s, another is free | ask that one at once |
+//! | none is free | the one that is free first, not before the schedule's wait |
+//! | one target | the schedule's wait, or the provider's hint if that is longer |
+//! | the schedule has no wait left, or the wait exceeds `max_delay` of `interactive` | give up |
+//!
+//! The kernel then checks the answer against the budget. Settings of a message, conversation, route and server are combined by
+//! [`effective`]; [`RetryPolicy::changed`] makes a policy of them.
+//!
+//! **When now.** A [`Pacer`] decides about the calls of all turns together. It knows, per target, the limits that the provider reported ([`Limits`]), those that it learnt from refusals,
 //! which calls are running, and who waits. [`Pacer::admit`] answers whether a call may be made now. The owner reports what
 //! became of each call: [`Pacer::heard`], [`Pacer::refused`], [`Pacer::ended`]. After each report, and at
 //! [`Pacer::next_at`], [`Pacer::let_go`] names the turns whose wait is over, in order.
@@ -19,7 +36,7 @@
 //! | its caller used what it may ([`Terms`]) | wait for the next minute or day, or until one of its calls ends | [`Because::CallerLimit`] |
 //! | others came first | wait for them: interactive calls first, then callers take turns, each by age | [`Because::Line`] |
 //!
-//! This crate does *not* decide how long a refused turn waits before it asks again: that is its schedule's.
+//! Neither has a clock or does I/O.
 #![no_std]
 
 extern crate alloc;
@@ -35,6 +52,7 @@ mod pacer;
 mod queue;
 mod ramp;
 mod reserve;
+mod retry;
 mod saved;
 mod search;
 mod target;
@@ -46,4 +64,8 @@ pub use everturn_wire::{Because, Priority};
 pub use call::{Admission, Call, Size, Ticket, Wait};
 pub use caller::{Counts, Held, Kind, Terms, Use};
 pub use pacer::Pacer;
+pub use retry::{
+    Cycling, Exponential, Layers, LongLimits, Patient, RetryPolicy, SavedPolicy, Switching, Waits, check,
+    effective,
+};
 pub use saved::Known;

@@ -31,7 +31,7 @@ pub(crate) fn orchestrator(
     if let Some(report) = &config.final_report {
         builder = builder.final_report(report.clone());
     }
-    builder = builder.schedule(config.retry.schedule.made()).auto_retry(config.retry.enabled);
+    builder = builder.schedule(config.retry.policy.clone()).auto_retry(config.retry.enabled);
     for (of, chain) in &config.fallback_chains.0 {
         builder = builder.fallback_chain(of, chain);
     }

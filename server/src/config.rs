@@ -69,7 +69,7 @@ pub(crate) use postgres::Postgres;
 pub(crate) use provider::{Api, Provider};
 pub(crate) use report::required as required_report;
 pub(crate) use retention::Keep;
-pub(crate) use retry::{Retry, Schedule};
+pub(crate) use retry::Retry;
 pub(crate) use route::Route;
 pub(crate) use terms::{Amount, Limit, TermsTable};
 pub(crate) use titles::Titles;
@@ -239,7 +239,7 @@ impl Config {
         off.extend(lacking);
         let own_names: Vec<String> = providers.iter().map(|provider| provider.name.clone()).collect();
         let known = known(providers.iter().chain(&added), &file.providers);
-        let (routes, lacking) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
+        let (routes, lacking) = route::resolve(&file.routes, &retry.policy, &known, &file.source)?;
         off.extend(lacking);
         let names = fallback::Names {
             models: &known,

@@ -19,9 +19,9 @@ pub(crate) fn run(args: &cli::Explain, environment: &Environment<'_>) -> Result<
         };
         Ok(Plan {
             enabled: retry.enabled,
-            schedule: retry.schedule.exact().made(),
-            name: retry.schedule.name(),
-            jitter: retry.schedule.jitter(),
+            name: retry.policy.name().unwrap_or_default(),
+            jitter: retry.policy.jitter(),
+            policy: retry.policy.exact(),
             max_wait_ms: retry.max_wait_ms,
             parks: retry.parks,
             targets,

@@ -48,8 +48,11 @@ pub(crate) fn of(
     };
     let is_demo = providers.all().is_empty();
     say("models", &names(is_demo, models));
-    for Route { name, targets, schedule, .. } in &config.routes {
-        say("route", &format!("route/{name}: {}  ({})", targets.join(", then "), schedule.name()));
+    for Route { name, targets, policy, .. } in &config.routes {
+        say(
+            "route",
+            &format!("route/{name}: {}  ({})", targets.join(", then "), policy.name().unwrap_or_default()),
+        );
     }
     for source in &orchestrator.tools().sources {
         say("tools", &visible(&format!("{}: {}", source.name, source_state(source))));

@@ -92,8 +92,8 @@ impl Providers {
         if all.is_empty() {
             catalog.model("demo", Demo::MODEL, Arc::new(Demo));
         }
-        for Route { name, targets, schedule, is_own, priority, .. } in &self.0.routes {
-            catalog.route(name, targets.clone(), is_own.then(|| schedule.made()));
+        for Route { name, targets, policy, is_own, priority, .. } in &self.0.routes {
+            catalog.route(name, targets.clone(), is_own.then(|| policy.clone()));
             if *priority == Priority::Background {
                 catalog.background(name);
             }

@@ -149,7 +149,7 @@ impl Turn {
     ) {
         let failed = ledger.target;
         if !self.targets().is_empty() {
-            ledger.note(Seen::now(now, ledger, failure), ask.ends_cycle);
+            ledger.note(Seen::new(now, ledger, failure), ask.ends_cycle);
         }
         ledger.faults = ledger.faults.saturating_add((failure.category == Category::Internal).into());
         if ask.drops_failed && !ledger.out.contains(&failed) {

@@ -1,6 +1,7 @@
 //! The last step of a turn that must report, after its retries are exhausted: a step like any other.
 
-use everturn_kernel::{Budget, Cycling, Exponential, FinishReason, Schedule, Settings, Target, Turn};
+use everturn_kernel::{Budget, FinishReason, Schedule, Settings, Target, Turn};
+use everturn_pacing::{Cycling, Exponential};
 use everturn_testkit::{
     Beat, Delays, Fact, Run, START, Script, World,
     beat::{failed, finish, overflow, overloaded, report, says},

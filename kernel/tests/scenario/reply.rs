@@ -1,6 +1,7 @@
 //! Failed replies on a route, and the limit that they share with failed calls.
 
-use everturn_kernel::{Cycling, FinishReason, Settings, Target};
+use everturn_kernel::{FinishReason, Settings, Target};
+use everturn_pacing::Cycling;
 use everturn_testkit::{
     Beat, Delays, Fact, Script, World,
     beat::{call, failed, finish, network_failure, overloaded, report, says, thought},

@@ -16,6 +16,7 @@ use crate::{
     observer::Observers,
     permission::{GrantStore, Permissions},
     retry_settings::RetryScopes,
+    schedule,
     session::Ports,
     status::StatusChanges,
     telemetry,
@@ -43,10 +44,10 @@ impl Builder {
             temperature: None,
             usual_effort: None,
         };
-        let (schedule, sits_out_limits) = (self.schedule, self.sits_out_limits);
-        let defaults = |configured| Defaults { schedule: schedule.clone(), sits_out_limits, configured };
-        let usual = defaults(Arc::default()).walled(schedule.clone());
-        configured.schedule = usual.saved();
+        let (policy, sits_out_limits) = (self.policy, self.sits_out_limits);
+        let defaults = |configured| Defaults { policy: policy.clone(), sits_out_limits, configured };
+        let usual = defaults(Arc::default()).completed(policy.clone());
+        configured.schedule = schedule::saved(&usual);
         let configured = Arc::new(configured);
         let models = Offered::new(defaults(configured.clone()), self.catalog);
         let journal: Arc<dyn Journal> = Arc::new(Guarded(self.journal));
@@ -88,7 +89,7 @@ impl Builder {
                     reports: self.reports,
                     usual_max_steps: self.usual_max_steps,
                     compactions: self.compactions,
-                    schedule: usual,
+                    policy: usual,
                     journal,
                     clock,
                     settings,
@@ -114,7 +115,7 @@ impl Builder {
         let orchestrator = Self {
             // The review itself is repeated, so its turns only move to other targets.
             catalog: self.catalog.plain(),
-            schedule: Arc::new(Exponential { max_retries: 0, ..Exponential::default() }),
+            policy: Exponential { max_retries: 0, ..Exponential::default() }.into(),
             clock: self.clock.clone(),
             health: self.health.clone(),
             memory: self.memory.clone(),

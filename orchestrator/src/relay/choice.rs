@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::{Millis, Schedule, Settings, Target};
+use everturn_kernel::{Millis, Settings, Target};
+use everturn_pacing::{LongLimits, RetryPolicy};
 use everturn_wire::{OnQuota, Priority, RetrySettings};
 
-use super::{RelayCall, RelayError, at_once::AtOnce, key};
+use super::{RelayCall, RelayError, key};
 use crate::{
     model::{Choice, Models},
     names::Names,
     retry_settings::Set,
-    route::{PREFIX, on_route},
+    route::PREFIX,
     session::Ports,
     upstream::{RelayProvider, Upstream},
 };
@@ -34,11 +35,9 @@ pub(super) struct Leg {
 pub(super) struct Chosen {
     /// Never empty.
     pub(super) legs: Vec<Leg>,
-    pub(super) schedule: Arc<dyn Schedule + Send + Sync>,
+    pub(super) policy: RetryPolicy,
     pub(super) settings: Settings,
     pub(super) whole: bool,
-    /// Whether it does not wait for limits that last long.
-    pub(super) fails_on_quota: bool,
     /// That of its route.
     pub(super) priority: Priority,
     /// The model as the caller named it, for people.
@@ -114,8 +113,8 @@ pub(super) fn choose(
     let set = Set { message: own.as_ref(), conversation: None, global: global.as_deref() };
     let base = choice.as_ref().map_or_else(|| ports.plain_base(), |choice| ports.base(choice));
     let begun = ports.retry.begin(&base, set);
-    let schedule = if legs.len() > 1 { on_route(begun.schedule) } else { begun.schedule };
-    let schedule = if quota == Some(OnQuota::Fail) { Arc::new(AtOnce(schedule)) } else { schedule };
+    let policy = if legs.len() > 1 { begun.policy.on_route() } else { begun.policy };
+    let policy = if quota == Some(OnQuota::Fail) { policy.with(LongLimits::GiveUp) } else { policy };
     let targets =
         if legs.len() > 1 { legs.iter().map(|leg| leg.target.clone()).collect() } else { Vec::new() };
     let settings = Settings {
@@ -132,9 +131,8 @@ pub(super) fn choose(
     };
     let whole = call.request.whole || provider.whole;
     let model = asked.unwrap_or_default().chars().take(SHOWN).collect();
-    let fails_on_quota = quota == Some(OnQuota::Fail);
     let priority = choice.as_ref().map_or_else(Priority::default, Choice::priority);
-    Ok(Chosen { legs, schedule, settings, whole, fails_on_quota, priority, model })
+    Ok(Chosen { legs, policy, settings, whole, priority, model })
 }
 
 type Found<'a> = (&'a RelayProvider, Option<Choice>, Vec<Leg>);

@@ -11,8 +11,10 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use everturn_kernel::{
-    Effect, Effects, Hold, Host, Input, Millis, Op, StreamEvent, Target, ToolAnswer, ToolCall, Turn, Want,
+    Effect, Effects, Hold, Host, Input, Millis, Op, Schedule as _, StreamEvent, Target, ToolAnswer, ToolCall,
+    Turn, Want,
 };
+use everturn_pacing::LongLimits;
 use everturn_wire::{Because, CallPhase, CallerName, Category, EventBody, Failure};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, future, stream};
@@ -20,7 +22,6 @@ use tokio::sync::mpsc;
 
 use super::{
     AskedModel, ModelPlace, RelayCall,
-    at_once::LONG_MS,
     call::{Call, Order},
     choice::{Chosen, Leg},
     kept::Kept,
@@ -122,7 +123,7 @@ impl CallHost {
     }
 
     fn shares_limits(&self) -> bool {
-        !self.chosen.schedule.ignores_holds() && self.ports.retry.switch(None, &Arc::default()).is_on()
+        !self.chosen.policy.ignores_holds() && self.ports.retry.switch(None, &Arc::default()).is_on()
     }
 
     fn pace(&self, turn: &Turn, leg: &Leg) -> Pace {
@@ -139,7 +140,10 @@ impl CallHost {
         let priority = self.asked.priority.max(self.chosen.priority);
         let caller = self.asked.caller.clone();
         // A call that does not wait for a quota gets the provider's own refusal.
-        let longest = if self.chosen.fails_on_quota { LONG_MS - 1 } else { u64::MAX };
+        let longest = match self.chosen.policy.long_limits {
+            LongLimits::GiveUp => LongLimits::LONG_MS - 1,
+            _ => u64::MAX,
+        };
         // A key may be accepted for some paths only.
         let is_of_model = self.asked.request.dialect.is_some();
         let learns = is_of_model && turn.target().is_none();
@@ -163,7 +167,8 @@ impl CallHost {
             },
             insists: turn.is_asked_by_person() || !self.shares_limits(),
             waits_for_caller: self.ports.retry.switch(None, &Arc::default()).is_on(),
-            parks_for_caller: self.asked.budget.is_none() && !self.chosen.fails_on_quota,
+            parks_for_caller: self.asked.budget.is_none()
+                && self.chosen.policy.long_limits != LongLimits::GiveUp,
             affordable_ms: turn.affordable_ms(now).min(longest),
             health: learns.then(|| (ports.health.clone(), leg.target.clone())),
             waits_for_network: self.shares_limits() && self.chosen.legs.len() < 2,

@@ -14,7 +14,7 @@ use super::{
     host::CallHost,
     kept::Kept,
 };
-use crate::{new_id, panic::panic_text, schedule::TimedRetry, session::Ports, telemetry::GaugeGuard};
+use crate::{new_id, panic::panic_text, session::Ports, telemetry::GaugeGuard, timed_retry::TimedRetry};
 
 /// What a call's task needs.
 pub(super) struct Task {
@@ -32,7 +32,7 @@ pub(super) async fn run(task: Task) -> bool {
     let _active = GaugeGuard::active_turn();
     let retry = TimedRetry {
         switch: Some(ports.retry.switch(None, &Arc::default())),
-        ..ports.informed(chosen.schedule.clone())
+        ..ports.timed(chosen.policy.clone())
     };
     let (mut effects, now) = (Effects::new(), ports.clock.now());
     let (store, key) = (ports.state.clone(), call.key);

@@ -59,7 +59,7 @@ pub(super) fn successor(
     let (mut effects, now) = (Effects::new(), ports.clock.now());
     let of_turn = settings.of_turn(ports);
     let mut turn = Turn::begin_again(new_id::turn(), of_turn, sealed.id().clone(), now, &mut effects);
-    turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
+    turn.choose_first_target(now, &ports.timed(settings.policy.clone()), &mut effects);
     for message in queue {
         turn.handle(now, Input::Steer(message.clone()), &NoRetry, &mut effects);
     }

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_kernel::{Schedule, Settings, Target};
+use everturn_kernel::{Settings, Target};
+use everturn_pacing::RetryPolicy;
 use everturn_wire::{ConversationId, Priority};
 
 use crate::{
@@ -19,11 +20,12 @@ use crate::{
     report::RequiredReports,
     retry_settings::{Base, RetryScopes, Set},
     reviewer::Reviewer,
-    route::{Route, on_route},
-    schedule::TimedRetry,
+    route::Route,
+    schedule,
     shutdown::{Shutdown, Stage},
     state::StateStore,
     status::StatusChanges,
+    timed_retry::TimedRetry,
     timer::Timers,
     toolbox::Toolbox,
     usage::UsageBook,
@@ -51,7 +53,7 @@ pub(crate) struct Ports {
     pub(crate) usual_max_steps: Option<u32>,
     /// How histories are shortened to fit a model's context.
     pub(crate) compactions: Compactions,
-    pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
+    pub(crate) policy: RetryPolicy,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
@@ -78,10 +80,10 @@ impl Ports {
     /// Rebuilds the route of a turn that was saved with these targets, after the route was removed from the
     /// configuration.
     pub(crate) fn route_of(&self, id: &str, targets: &[Target]) -> Route {
-        let schedule = on_route(self.schedule.clone());
+        let policy = self.policy.clone().on_route();
         let (targets, configured) = (targets.to_vec(), self.configured.clone());
         let priority = Priority::default();
-        Route { id: id.to_owned(), targets, configured, schedule, is_own: false, priority }
+        Route { id: id.to_owned(), targets, configured, policy, is_own: false, priority }
     }
 
     /// Extends a model or route with the fallback chain set for it: the result is a route over its own targets, then
@@ -99,10 +101,10 @@ impl Ports {
         Choice::Route(Arc::new(match choice.as_route() {
             Some(route) => Route { targets, ..route.clone() },
             None => {
-                let schedule = on_route(self.schedule.clone());
-                let saved = Configured { schedule: schedule.saved(), ..(*self.configured).clone() };
+                let policy = self.policy.clone().on_route();
+                let saved = Configured { schedule: schedule::saved(&policy), ..(*self.configured).clone() };
                 let (id, configured) = (choice.id().to_owned(), Arc::new(saved));
-                Route { id, targets, schedule, is_own: false, priority: Priority::default(), configured }
+                Route { id, targets, policy, is_own: false, priority: Priority::default(), configured }
             }
         }))
     }
@@ -113,7 +115,7 @@ impl Ports {
             Some(route) => Base {
                 route: Some(&route.id),
                 is_own: route.is_own,
-                schedule: &route.schedule,
+                policy: &route.policy,
                 configured: &route.configured,
                 after_content: self.settings.after_content,
                 usual: &self.retry.configured,
@@ -127,16 +129,16 @@ impl Ports {
         Base {
             route: None,
             is_own: false,
-            schedule: &self.schedule,
+            policy: &self.policy,
             configured: &self.configured,
             after_content: self.settings.after_content,
             usual: &self.retry.configured,
         }
     }
 
-    /// Adds the shared health to a turn's schedule.
-    pub(crate) fn informed(&self, schedule: Arc<dyn Schedule + Send + Sync>) -> TimedRetry {
-        TimedRetry { schedule, health: self.health.clone(), clock: self.clock.clone(), switch: None }
+    /// Adds the shared health and the clock to a turn's policy.
+    pub(crate) fn timed(&self, policy: RetryPolicy) -> TimedRetry {
+        TimedRetry { policy, health: self.health.clone(), clock: self.clock.clone(), switch: None }
     }
 
     /// Appends to the journal and tells the timers whether the journal works.

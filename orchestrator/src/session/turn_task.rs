@@ -5,7 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use everturn_kernel::{AfterContent, Budget, Effects, Input, NoRetry, Prompt, Schedule, Settings, Turn};
+use everturn_kernel::{AfterContent, Budget, Effects, Input, NoRetry, Prompt, Settings, Turn};
+use everturn_pacing::RetryPolicy;
 use everturn_wire::{Category, Chunk, Failure, QueuedMessage, RetrySettings, Role, TurnId};
 use tokio::sync::oneshot;
 
@@ -66,7 +67,7 @@ impl PendingReplies {
 pub(crate) struct TurnSettings {
     pub(crate) model: Choice,
     pub(crate) tools: ToolSet,
-    pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
+    pub(crate) policy: RetryPolicy,
     /// The persisted form of the settings, by name, and other decisions made when the turn began.
     pub(crate) definition: Definition,
     /// What happens when a step of a new turn fails after content.
@@ -100,7 +101,7 @@ impl TurnSettings {
         let set = Set { message: retry, conversation: own.as_deref(), global: global.as_deref() };
         let model = ports.with_chain(model, set);
         let begun = ports.retry.begin(&ports.base(&model), set);
-        let Begun { schedule, configured, after_content } = begun;
+        let Begun { policy, configured, after_content } = begun;
         let tools = ports.tools.current();
         let configured = conversation.model_settings.over(ports.tools.defining(configured, &tools));
         let final_report = ports.reports.of(model.id());
@@ -112,7 +113,7 @@ impl TurnSettings {
             ..Definition::new(model.id())
         };
         let budget = ports.settings.budget;
-        Self { model, tools, schedule, definition, after_content, budget }
+        Self { model, tools, policy, definition, after_content, budget }
     }
 
     /// Applies what the turn's request specifies, such as its own tools.
@@ -190,11 +191,10 @@ impl TurnSettings {
         }
         let mut gone =
             is_gone.then(|| format!("the model {} of this turn is no longer configured", definition.model));
-        let schedule =
-            configured.schedule.as_ref().map(schedule::restore).transpose().unwrap_or_else(|name| {
-                gone.get_or_insert_with(|| format!("the schedule of this turn is not known here: {name}"));
-                None
-            });
+        let policy = configured.schedule.as_ref().map(schedule::restore).transpose().unwrap_or_else(|name| {
+            gone.get_or_insert_with(|| format!("the schedule of this turn is not known here: {name}"));
+            None
+        });
         let tools = ports.tools.current();
         let tools = configured.tools.as_ref().map_or_else(|| tools.clone(), |names| tools.only(names));
         let callers = definition.request.as_deref().and_then(RequestScope::specs);
@@ -204,10 +204,10 @@ impl TurnSettings {
         {
             gone.get_or_insert_with(|| refused.to_string());
         }
-        let configured = || model.as_route().map_or(&ports.schedule, |route| &route.schedule).clone();
-        let schedule = schedule.unwrap_or_else(configured);
+        let configured = || model.as_route().map_or(&ports.policy, |route| &route.policy).clone();
+        let policy = policy.unwrap_or_else(configured);
         let Settings { after_content, budget, .. } = *turn.settings();
-        (Self { model, tools, schedule, definition, after_content, budget }, gone)
+        (Self { model, tools, policy, definition, after_content, budget }, gone)
     }
 }
 
@@ -246,7 +246,7 @@ impl TurnTask {
         let mut effects = Effects::new();
         let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
         let mut turn = Turn::begin_over(id, of_turn, history, prompt, now, &mut effects);
-        turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
+        turn.choose_first_target(now, &ports.timed(settings.policy.clone()), &mut effects);
         let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
         Self { owed, ..Self::of(turn, effects, settings) }
     }
@@ -262,7 +262,7 @@ impl TurnTask {
         let mut effects = Effects::new();
         let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
         let mut turn = Turn::begin_again(id, of_turn, again, now, &mut effects);
-        turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
+        turn.choose_first_target(now, &ports.timed(settings.policy.clone()), &mut effects);
         let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
         Self { owed, ..Self::of(turn, effects, settings) }
     }
@@ -275,8 +275,8 @@ impl TurnTask {
         started: oneshot::Sender<Result<Cursor, JournalError>>,
     ) -> Self {
         let (now, of_turn, mut effects) = (ports.clock.now(), settings.of_turn(ports), Effects::new());
-        let schedule = ports.informed(settings.schedule.clone());
-        let turn = Turn::begin_compaction(id, of_turn, now, &schedule, &mut effects);
+        let policy = ports.timed(settings.policy.clone());
+        let turn = Turn::begin_compaction(id, of_turn, now, &policy, &mut effects);
         let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
         Self { owed, ..Self::of(turn, effects, settings) }
     }
@@ -320,7 +320,7 @@ impl TurnTask {
         let input = gone.map_or(Input::Recover, |gone| fault(&gone));
         let (mut effects, now) = (Effects::new(), ports.clock.now());
         // A new step may begin here, and the schedule chooses its target.
-        let policy = ports.informed(settings.schedule.clone());
+        let policy = ports.timed(settings.policy.clone());
         let recover = AssertUnwindSafe(|| turn.handle(now, input, &policy, &mut effects));
         if let Err(panic) = catch_unwind(recover) {
             // As with a later panic, only this turn ends.
@@ -334,7 +334,7 @@ impl TurnTask {
         let mut effects = Effects::new();
         let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
         let mut turn = Turn::begin(id, of_turn, prompt, now, &mut effects);
-        turn.choose_first_target(now, &ports.informed(settings.schedule.clone()), &mut effects);
+        turn.choose_first_target(now, &ports.timed(settings.policy.clone()), &mut effects);
         Self::of(turn, effects, settings)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_orchestrator::{Orchestrator, RetryTurn, kernel::Exponential};
+use everturn_orchestrator::{Exponential, Orchestrator, RetryTurn};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{Category, FailedAttempt, Failure};
 

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{
-    Builder, Error, MemoryJournal, Orchestrator, RetryTurn,
-    kernel::{Exponential, Silence, StreamEvent},
+    Builder, Error, Exponential, MemoryJournal, Orchestrator, RetryTurn,
+    kernel::{Silence, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{DoneReason, TurnMetrics};

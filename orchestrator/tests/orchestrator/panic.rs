@@ -83,7 +83,10 @@ async fn a_provider_that_panics_while_it_speaks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_schedule_that_panics() {
-    let world = World::of(builder(Scripted::new([refused(), answer("fine")])).schedule(Mad));
+    let world = World::of(
+        builder(Scripted::new([refused(), answer("fine")]))
+            .schedule(everturn_orchestrator::RetryPolicy::own(Mad)),
+    );
     let error = "the turn broke: no idea";
     ends_and_goes_on(&world, error, &[&format!("error {error}")]).await;
 }

@@ -150,7 +150,9 @@ impl Schedule for Hourly {
 #[tokio::test(start_paused = true)]
 async fn settings_without_a_bound_of_their_own_keep_the_usual_one() {
     for (is_unbounded, waits) in [(false, 8), (true, 30)] {
-        let builder = builder(Scripted::new([refused()])).schedule(Hourly).settings(Settings::default());
+        let builder = builder(Scripted::new([refused()]))
+            .schedule(everturn_orchestrator::RetryPolicy::own(Hourly))
+            .settings(Settings::default());
         let world = World::of(if is_unbounded { builder.unbounded_waits() } else { builder });
         let mut watcher = world.say("hi").await;
         let mut retries = 0;

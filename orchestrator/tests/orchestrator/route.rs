@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use everturn_orchestrator::{
-    Builder, Clock as _, MemoryState, Orchestrator, Patient, StartTurn, StateStore, SystemClock,
-    kernel::{Cycling, Exponential, StreamEvent},
+    Builder, Clock as _, Cycling, Exponential, MemoryState, Orchestrator, Patient, StartTurn, StateStore,
+    SystemClock, kernel::StreamEvent,
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{Category, ConversationId, Failure, TargetState};

@@ -133,7 +133,7 @@ impl Config {
         on.extend(off);
         open.extend(file.providers.iter().map(|table| table.name.clone()));
         let known = Known { on, open, ..Known::default() };
-        let (routes, _) = route::resolve(&file.routes, &retry.schedule, &known, &file.source)?;
+        let (routes, _) = route::resolve(&file.routes, &retry.policy, &known, &file.source)?;
         let name = name.strip_prefix("route/").unwrap_or(name);
         let Some(route) = routes.iter().find(|route| route.name == name) else {
             let all: Vec<&str> = routes.iter().map(|route| route.name.as_str()).collect();
@@ -141,6 +141,6 @@ impl Config {
             bail!("there is no route {name:?}; known routes: {all}");
         };
         let targets = route.targets.iter().flat_map(|id| targets(id, &file.providers)).collect();
-        Ok((Retry { schedule: route.schedule, ..retry }, targets))
+        Ok((Retry { policy: route.policy.clone(), ..retry }, targets))
     }
 }

@@ -1,10 +1,9 @@
 //! Retry settings.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use everturn_kernel::{Cycling, Exponential, Switches};
-use everturn_orchestrator::Patient;
+use everturn_orchestrator::{Cycling, Exponential, Patient, RetryPolicy, Switching};
 
 use super::file::RetryTable;
 use super::table::{AfterContentName, QuotaName, RevertName, ScheduleName};
@@ -14,7 +13,7 @@ use super::table::{AfterContentName, QuotaName, RevertName, ScheduleName};
 pub(crate) struct Retry {
     /// Whether failures are retried.
     pub(crate) enabled: bool,
-    pub(crate) schedule: Schedule,
+    pub(crate) policy: RetryPolicy,
     /// Maximum sum of the waits of one step, in milliseconds.
     pub(crate) max_wait_ms: u64,
     /// Whether a truncated answer is withdrawn and streamed again.
@@ -23,62 +22,18 @@ pub(crate) struct Retry {
     pub(crate) parks: bool,
 }
 
-/// A schedule with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Schedule {
-    Patient,
-    Exponential(Exponential),
-    Cycling(Cycling),
-}
-
-impl Schedule {
-    /// Creates the schedule.
-    pub(crate) fn made(&self) -> Arc<dyn everturn_kernel::Schedule + Send + Sync> {
-        match *self {
-            Self::Patient => Arc::new(Patient),
-            Self::Exponential(schedule) => Arc::new(schedule),
-            Self::Cycling(schedule) => Arc::new(schedule),
+/// Resolves the schedule with this name and these parameters. `table`: their location, for errors.
+pub(super) fn policy(table: &str, name: ScheduleName, figures: &Figures) -> Result<RetryPolicy> {
+    figures.check(table, name)?;
+    Ok(match name {
+        ScheduleName::Patient => Patient.into(),
+        ScheduleName::Exponential => exponential(table, figures, None, JITTER)?.into(),
+        ScheduleName::Interactive => {
+            let reverts = figures.revert != Some(RevertName::Never);
+            exponential(table, figures, Some(Switching { reverts }), 0.0)?.into()
         }
-    }
-
-    /// Returns the schedule without jitter.
-    pub(crate) fn exact(&self) -> Self {
-        match *self {
-            Self::Exponential(schedule) => Self::Exponential(Exponential { jitter: 0.0, ..schedule }),
-            other => other,
-        }
-    }
-
-    /// Returns the name in the file.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Patient => "patient",
-            Self::Exponential(schedule) => schedule.name(),
-            Self::Cycling(_) => "cycling",
-        }
-    }
-
-    /// Returns the maximum deviation of each wait, as a fraction of it.
-    pub(crate) fn jitter(&self) -> f64 {
-        match self {
-            Self::Exponential(schedule) => schedule.jitter,
-            Self::Patient | Self::Cycling(_) => 0.0,
-        }
-    }
-
-    /// Resolves the schedule with this name and these parameters. `table`: their location, for errors.
-    pub(super) fn resolve(table: &str, name: ScheduleName, figures: &Figures) -> Result<Self> {
-        figures.check(table, name)?;
-        Ok(match name {
-            ScheduleName::Patient => Self::Patient,
-            ScheduleName::Exponential => Self::Exponential(exponential(table, figures, None, JITTER)?),
-            ScheduleName::Interactive => {
-                let reverts = figures.revert != Some(RevertName::Never);
-                Self::Exponential(exponential(table, figures, Some(Switches { reverts }), 0.0)?)
-            }
-            ScheduleName::Cycling => Self::Cycling(cycling(table, figures)?),
-        })
-    }
+        ScheduleName::Cycling => cycling(table, figures)?.into(),
+    })
 }
 
 /// The parameters of schedules. Each schedule uses some of them.
@@ -148,7 +103,7 @@ impl Retry {
         let longest = u64::try_from(Patient::BUDGET.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
             enabled: table.enabled.unwrap_or(true),
-            schedule: Schedule::resolve("[retry]", table.schedule, &figures)?,
+            policy: policy("[retry]", table.schedule, &figures)?,
             max_wait_ms: table.max_wait_ms.unwrap_or(longest),
             rewinds: table.after_content == AfterContentName::Rewind,
             parks: table.quota == QuotaName::Park,
@@ -163,7 +118,7 @@ const JITTER: f64 = 0.1;
 fn exponential(
     table: &str,
     figures: &Figures,
-    switches: Option<Switches>,
+    switching: Option<Switching>,
     usual_jitter: f64,
 ) -> Result<Exponential> {
     let usual = Exponential::default();
@@ -175,8 +130,8 @@ fn exponential(
         max_retries: figures.max_retries.unwrap_or(usual.max_retries),
         jitter,
         // Many servers that lost the same provider must not retry at the same moment.
-        seed: if jitter > 0.0 && switches.is_none() { fastrand::u64(..) } else { usual.seed },
-        switches,
+        seed: if jitter > 0.0 && switching.is_none() { fastrand::u64(..) } else { usual.seed },
+        switching,
     })
 }
 

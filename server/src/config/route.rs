@@ -3,10 +3,16 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
+use everturn_orchestrator::RetryPolicy;
 use everturn_wire::{Priority, RequiredReport};
 use toml::Spanned;
 
-use super::{Schedule, file::Source, report, retry::Figures, table::RouteTable};
+use super::{
+    file::Source,
+    report,
+    retry::{self, Figures},
+    table::RouteTable,
+};
 
 /// Several models offered as one, named `route/NAME`.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +20,8 @@ pub(crate) struct Route {
     pub(crate) name: String,
     /// Ids of models, as `NAME/MODEL`.
     pub(crate) targets: Vec<String>,
-    pub(crate) schedule: Schedule,
-    /// Whether the schedule is the route's own, and not the global one.
+    pub(crate) policy: RetryPolicy,
+    /// Whether the policy is the route's own, and not the global one.
     pub(crate) is_own: bool,
     /// Whether its calls give way to others.
     pub(crate) priority: Priority,
@@ -45,7 +51,7 @@ impl Known {
 /// Validates the routes. Returns those that can be used, and a line about each disabled target.
 pub(super) fn resolve(
     tables: &[RouteTable],
-    usual: &Schedule,
+    usual: &RetryPolicy,
     known: &Known,
     source: &Source,
 ) -> Result<(Vec<Route>, Vec<String>)> {
@@ -64,7 +70,7 @@ pub(super) fn resolve(
         if table.targets.is_empty() {
             bail!("{place}: route {name:?} has no targets: name at least one model, as NAME/MODEL");
         }
-        let schedule = schedule(table, usual, &place)?;
+        let policy = policy(table, usual, &place)?;
         let is_own = table.schedule.is_some();
         let (required, attempts) = (table.final_report.as_ref(), table.report_attempts.as_ref());
         let final_report = report::resolve(required, attempts, &format!("of route {name:?}"), source)?;
@@ -82,7 +88,7 @@ pub(super) fn resolve(
             false => routes.push(Route {
                 name: name.clone(),
                 targets,
-                schedule,
+                policy,
                 is_own,
                 priority: table.priority,
                 final_report,
@@ -119,8 +125,8 @@ fn check_target(
     Ok(())
 }
 
-/// Returns the route's own schedule, else the global one.
-fn schedule(table: &RouteTable, usual: &Schedule, place: &str) -> Result<Schedule> {
+/// Returns the route's own policy, else the global one.
+fn policy(table: &RouteTable, usual: &RetryPolicy, place: &str) -> Result<RetryPolicy> {
     let figures = Figures {
         base_ms: table.base_ms,
         max_delay_ms: table.max_delay_ms,
@@ -133,10 +139,10 @@ fn schedule(table: &RouteTable, usual: &Schedule, place: &str) -> Result<Schedul
     };
     let of_route = format!("{place}: route {:?}", table.name.get_ref());
     match table.schedule {
-        Some(name) => Schedule::resolve(&of_route, name, &figures),
+        Some(name) => retry::policy(&of_route, name, &figures),
         None if figures.are_given() => {
             bail!("{of_route} has retry parameters but no schedule: add schedule = ...")
         }
-        None => Ok(*usual),
+        None => Ok(usual.clone()),
     }
 }

@@ -14,7 +14,7 @@ mod route;
 
 use std::{collections::HashMap, fs};
 
-use everturn_orchestrator::Exponential;
+use everturn_orchestrator::{Exponential, RetryPolicy, Waits};
 use tempfile::TempDir;
 
 use super::*;
@@ -84,7 +84,7 @@ fn the_default_is_the_demo_on_loopback() {
         config.retry,
         Retry {
             enabled: true,
-            schedule: Schedule::Patient,
+            policy: RetryPolicy::default(),
             max_wait_ms: 28_800_000,
             rewinds: false,
             parks: false
@@ -232,7 +232,7 @@ fn a_schedule_is_built_from_its_settings() {
         jitter: 0.1,
         ..Exponential::default()
     };
-    let Schedule::Exponential(made) = config.retry.schedule else { panic!("another schedule") };
+    let Waits::Exponential(made) = config.retry.policy.waits else { panic!("another schedule") };
     assert_eq!(made, Exponential { seed: made.seed, ..expected });
     assert_eq!(config.retry.max_wait_ms, 60_000);
     assert_eq!(config.settings.budget.max_wait_ms, Some(60_000));
@@ -257,7 +257,7 @@ fn a_schedule_is_built_from_its_settings() {
 fn waits_have_jitter_by_default() {
     for (line, expected) in [("", 0.1), ("jitter = 0.0", 0.0), ("jitter = 0.5", 0.5)] {
         let config = Case::new(&format!("[retry]\nschedule = \"exponential\"\n{line}")).config();
-        let Schedule::Exponential(schedule) = &config.retry.schedule else { panic!("another schedule") };
+        let Waits::Exponential(schedule) = &config.retry.policy.waits else { panic!("another schedule") };
         assert!((schedule.jitter - expected).abs() < f64::EPSILON, "{line}");
     }
     assert!(Exponential::default().jitter.abs() < f64::EPSILON, "the library's is exact");

@@ -10,7 +10,7 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Commit, Cursor, Journal, Orchestrator, StartTurn, Unsealed, Version, Window,
+    Commit, Cursor, Journal, Orchestrator, RetryPolicy, StartTurn, Unsealed, Version, Window,
     kernel::{FinishReason, Millis, Provider, Request, Retry, Schedule, StreamEvent},
 };
 use everturn_store_sqlite::SqliteJournal;
@@ -49,7 +49,11 @@ impl Schedule for Hourly {
 }
 
 fn orchestrator(journal: &Arc<SqliteJournal>) -> Orchestrator {
-    Orchestrator::builder().model("m", "m", Arc::new(Moody)).schedule(Hourly).journal(journal.clone()).build()
+    Orchestrator::builder()
+        .model("m", "m", Arc::new(Moody))
+        .schedule(RetryPolicy::own(Hourly))
+        .journal(journal.clone())
+        .build()
 }
 
 fn prompt(text: &str) -> StartTurn {

@@ -24,11 +24,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod config;
 mod input;
 mod script;
 mod settings;
 mod stream;
 
+pub use config::config;
 pub use input::{any_input, any_outside};
 pub use script::{any_attempt, any_calm_script, any_nap, any_script};
 pub use settings::{any_budget, any_delays, any_moment, any_settings, any_targets};

@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 50] = [
+const ALLOWED: [(&str, &[&str]); 51] = [
     ("cursor", &[]),
     ("layer", &[]),
     ("json", &[]),
@@ -17,6 +17,8 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     ("names", &[]),
     ("new_id", &[]),
     ("panic", &[]),
+    // A policy as it is saved with its turn.
+    ("schedule", &[]),
     ("status", &[]),
     ("telemetry", &[]),
     // What the log tells about a turn.
@@ -53,7 +55,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     // Compares a request with what is known; starts nothing.
     ("request_history", &["error", "json"]),
     ("frame", &["cursor", "journal"]),
-    ("schedule", &["clock", "health", "layer", "telemetry"]),
+    ("timed_retry", &["clock", "health", "layer", "telemetry"]),
     ("observer", &["frame", "panic"]),
     // What it wakes is behind a trait, so the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
@@ -66,7 +68,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     ("upstream", &[]),
     ("model", &["error", "names", "route", "upstream"]),
     // What is offered, and replaced as a whole; not who uses it.
-    ("catalog", &["journal", "model", "route", "upstream"]),
+    ("catalog", &["journal", "model", "route", "schedule", "upstream"]),
     ("shutdown", &["error"]),
     (
         "conversation",
@@ -136,6 +138,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
             "reviewer",
             "route",
             "schedule",
+            "timed_retry",
             "shutdown",
             "state",
             "status",
@@ -162,7 +165,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
             "model_settings",
             "retry_settings",
             "route",
-            "schedule",
+            "timed_retry",
             "session",
             "shutdown",
             "state",

@@ -2,7 +2,7 @@
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
 
-use everturn_kernel::{Arguments, Request, StreamEvent, Target, ToolCall, Turn, Want};
+use everturn_kernel::{Arguments, Request, Schedule as _, StreamEvent, Target, ToolCall, Turn, Want};
 use everturn_wire::{Category, Failure, Value};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
@@ -29,7 +29,7 @@ impl TurnHost<'_> {
     pub(super) fn pace(&self, turn: &Turn, model: &Model) -> Pace {
         let (now, for_reviews) = (self.shared.clock.now(), self.shared.for_reviews);
         // A turn without retries is not held either.
-        let shares_limits = !self.settings.schedule.ignores_holds() && self.is_retried();
+        let shares_limits = !self.settings.policy.ignores_holds() && self.is_retried();
         let price = self.shared.usage.price(&model.target);
         Pace {
             pacing: self.shared.pacing.clone(),

@@ -37,7 +37,7 @@ fn meaning(config: &Config) -> String {
         line("  timeouts", &provider.http.timeouts);
     }
     for route in &config.routes {
-        line("route", &(&route.name, &route.targets, &route.schedule, route.priority));
+        line("route", &(&route.name, &route.targets, &route.policy.waits, route.priority));
     }
     for server in &config.mcp {
         line("tools of", &(&server.name, &server.connection));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everturn_kernel::{Cycling, Switches};
+use everturn_orchestrator::{Cycling, Switching};
 
 use super::*;
 
@@ -54,18 +54,18 @@ fn a_route_has_its_own_targets_and_schedule() {
         base: Duration::from_millis(100),
         max_delay: None,
         jitter: 0.25,
-        switches: Some(Switches { reverts: false }),
+        switching: Some(Switching { reverts: false }),
         ..Default::default()
     };
     let schedules = [
-        Schedule::Exponential(quick),
-        Schedule::Cycling(Cycling { max_attempts: 7, clamp_hints: false, sticky: true }),
-        Schedule::Exponential(Exponential::default()),
+        RetryPolicy::from(quick),
+        Cycling { max_attempts: 7, clamp_hints: false, sticky: true }.into(),
+        Exponential::default().into(),
     ];
     let targets = ["a/m b/m", "b/m", "a/n a/m"];
     for ((route, schedule), targets) in config.routes.iter().zip(schedules).zip(targets) {
         assert_eq!(
-            (route.schedule, route.targets.join(" ")),
+            (route.policy.clone(), route.targets.join(" ")),
             (schedule, targets.to_owned()),
             "{}",
             route.name

@@ -1,15 +1,14 @@
 //! What a turn is configured to do about failures.
 
-use std::sync::Arc;
-
-use everturn_kernel::{Schedule, Target};
+use everturn_kernel::Target;
+use everturn_orchestrator::RetryPolicy;
 
 /// The configured retry behaviour.
 pub struct Plan {
     /// Whether failures are retried.
     pub enabled: bool,
-    /// The schedule, without jitter.
-    pub schedule: Arc<dyn Schedule + Send + Sync>,
+    /// The policy, without jitter.
+    pub policy: RetryPolicy,
     /// The schedule's name.
     pub name: &'static str,
     /// Maximum deviation of each wait, as a fraction of it.

@@ -3,13 +3,13 @@
 use std::{
     io::{self, IsTerminal as _, Read as _, Write as _},
     process::ExitCode,
-    sync::Arc,
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use everturn_diagnosis::redact;
-use everturn_kernel::{Handover, NoRetry, Schedule, Settings, Walls};
+use everturn_kernel::{NoRetry, Settings};
 use everturn_orchestrator::{Clock as _, SystemClock};
+use everturn_orchestrator::{LongLimits, RetryPolicy};
 
 use crate::printer::{self, Printer};
 
@@ -60,19 +60,19 @@ pub fn run(args: &Explain, plan: impl FnOnce(Option<&str>) -> Result<Plan>) -> R
     }
     let mut settings = Settings::default();
     settings.budget.max_wait_ms = Some(plan.max_wait_ms);
-    let mut schedule = plan.schedule.clone();
-    if args.route.is_some() && !schedule.chooses_targets() {
-        schedule = Arc::new(Handover(schedule));
+    let mut policy = plan.policy.clone();
+    if args.route.is_some() {
+        policy = policy.on_route();
     }
     if plan.parks {
-        schedule = Arc::new(Walls(schedule));
+        policy = policy.with(LongLimits::SitOut);
     }
     if !plan.enabled {
-        schedule = Arc::new(NoRetry);
+        policy = RetryPolicy::own(NoRetry);
     }
     settings.targets = std::mem::take(&mut plan.targets);
     let first = settings.targets.first().map(|target| target.name.clone());
-    let forecast = Forecast::of(&explanation.failure, schedule.as_ref(), settings, now);
+    let forecast = Forecast::of(&explanation.failure, &policy, settings, now);
     let report = Report { case: &case, explanation, forecast, plan: &plan, first };
     let mut printer = Printer::of_stdout();
     let written = match args.json {

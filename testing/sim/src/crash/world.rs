@@ -6,7 +6,7 @@ use std::{
 };
 
 use everturn_orchestrator::{
-    Builder, Exponential, Journal as _, MemoryJournal, Orchestrator,
+    Builder, Exponential, Journal as _, MemoryJournal, Orchestrator, RetryPolicy,
     kernel::{Retry, Schedule},
 };
 use everturn_wire::ConversationId;
@@ -174,7 +174,7 @@ impl World {
             .tool(tool("charge", false))
             .tool(tool("lookup", true))
             .journal(Arc::new(durable))
-            .schedule(Replayed(Exponential {
+            .schedule(Replayed::policy(Exponential {
                 base: Duration::from_millis(self.plan.base_ms),
                 max_retries: MAX_RETRIES,
                 jitter: 0.2,
@@ -186,7 +186,13 @@ impl World {
 }
 
 /// A schedule that ignores which turn asks, because turn ids are random, and a world must be reproducible.
-pub(super) struct Replayed(pub(super) Exponential);
+pub(super) struct Replayed(Exponential);
+
+impl Replayed {
+    pub(super) fn policy(schedule: Exponential) -> RetryPolicy {
+        RetryPolicy::own(Self(schedule))
+    }
+}
 
 impl Schedule for Replayed {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {

@@ -45,7 +45,7 @@ impl Node {
             .journal(journal)
             .clock(Arc::new(ledger.clock.clone()))
             .cluster(cluster)
-            .schedule(Replayed(Exponential {
+            .schedule(Replayed::policy(Exponential {
                 base: Duration::from_millis(plan.base_ms),
                 max_retries: MAX_RETRIES,
                 jitter: 0.2,

@@ -1,6 +1,7 @@
 //! Waiting out usage limits.
 
-use everturn_kernel::{Budget, Exponential, Handover, Schedule, Walls};
+use everturn_kernel::{Budget, Schedule};
+use everturn_pacing::{Exponential, LongLimits, RetryPolicy};
 use everturn_testkit::{Delays, START};
 use everturn_wire::{Category, Failure};
 
@@ -9,45 +10,53 @@ use super::route_run::{RouteRun, fails, refuses, run, targets};
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
 
+fn own(schedule: impl Schedule + Send + Sync + 'static) -> RetryPolicy {
+    RetryPolicy::own(schedule)
+}
+
+fn sitting_out(policy: impl Into<RetryPolicy>) -> RetryPolicy {
+    policy.into().with(LongLimits::SitOut)
+}
+
 fn used_up(hint_ms: impl Into<Option<u64>>) -> Failure {
     Failure { retryable: false, ..fails(Category::QuotaExhausted, hint_ms) }
 }
 
 fn played(names: &str, failures: impl IntoIterator<Item = Failure>) -> String {
-    run(names, Walls(Handover(Delays::patient())), failures).transcript()
+    run(names, sitting_out(own(Delays::patient()).on_route()), failures).transcript()
 }
 
 #[test]
 fn a_limit_is_waited_for_until_it_resets() {
     assert_eq!(played("a", [used_up(30 * HOUR)]), "call a, 108000000, call a, recovered");
-    let interactive = run("a", Walls(Exponential::interactive()), [used_up(30 * HOUR)]);
+    let interactive = run("a", sitting_out(Exponential::interactive()), [used_up(30 * HOUR)]);
     assert_eq!(interactive.transcript(), "call a, 108000000, call a, recovered", "beyond its longest wait");
 }
 
 #[test]
 fn without_a_known_end_the_waits_double_up_to_six_hours() {
-    let waits = run("a", Walls(Delays::patient()), vec![used_up(None); 7]);
+    let waits = run("a", sitting_out(own(Delays::patient())), vec![used_up(None); 7]);
     let minutes = [15, 30, 60, 120, 240, 360, 360];
     assert_eq!(waits.now, START.plus(minutes.iter().sum::<u64>() * MINUTE));
 }
 
 #[test]
 fn an_inner_schedule_with_shorter_waits_does_not_ask_more_often() {
-    let waits = run("a", Walls(Exponential::interactive()), vec![used_up(None); 3]);
+    let waits = run("a", sitting_out(Exponential::interactive()), vec![used_up(None); 3]);
     assert_eq!(waits.now, START.plus((15 + 30 + 60) * MINUTE));
 }
 
 #[test]
 fn a_limit_with_a_wrong_end_is_polled_once_a_minute() {
-    let waits = run("a", Walls(Delays::patient()), vec![used_up(0); 4]);
+    let waits = run("a", sitting_out(own(Delays::patient())), vec![used_up(0); 4]);
     assert_eq!(waits.now, START.plus(5_000 + 3 * MINUTE), "5 s is the first wait of the schedule");
 }
 
 #[test]
 fn waits_add_up_to_at_most_seven_days() {
-    let exactly = run("a", Walls(Delays::patient()), [used_up(168 * HOUR)]);
+    let exactly = run("a", sitting_out(own(Delays::patient())), [used_up(168 * HOUR)]);
     assert_eq!(exactly.transcript(), "call a, 604800000, call a, recovered");
-    let longer = run("a", Walls(Delays::patient()), [used_up(100 * HOUR), used_up(69 * HOUR)]);
+    let longer = run("a", sitting_out(own(Delays::patient())), [used_up(100 * HOUR), used_up(69 * HOUR)]);
     assert_eq!(longer.transcript(), "call a, 360000000, call a, too-long, error");
 }
 
@@ -66,12 +75,13 @@ const PASSING: [Category; 3] = [Category::RateLimited, Category::Overloaded, Cat
 #[test]
 fn a_wait_beyond_the_budget_is_parked_whatever_the_category() {
     for category in PASSING {
-        let parked = within_eight_hours(Walls(Delays::patient()), fails(category, 30 * HOUR));
+        let parked = within_eight_hours(sitting_out(own(Delays::patient())), fails(category, 30 * HOUR));
         assert_eq!(parked.transcript(), "call a, 108000000, call a, recovered", "{category:?}");
-        let capped = within_eight_hours(Walls(Exponential::interactive()), fails(category, 10 * MINUTE));
+        let capped =
+            within_eight_hours(sitting_out(Exponential::interactive()), fails(category, 10 * MINUTE));
         assert_eq!(capped.transcript(), "call a, 600000, call a, recovered", "{category:?}");
     }
-    let parked = within_eight_hours(Walls(Delays::patient()), used_up(30 * HOUR));
+    let parked = within_eight_hours(sitting_out(own(Delays::patient())), used_up(30 * HOUR));
     assert_eq!(parked.transcript(), "call a, 108000000, call a, recovered");
 }
 
@@ -103,7 +113,7 @@ fn other_targets_come_first() {
 
 #[test]
 fn a_wall_uses_up_no_retry_and_no_budget() {
-    let one = || Walls(Delays::new([1_000]));
+    let one = || sitting_out(own(Delays::new([1_000])));
     let busy = || fails(Category::Overloaded, None);
     let passed = run("a", one(), [used_up(9 * HOUR), busy()]);
     assert_eq!(passed.transcript(), "call a, 32400000, call a, 1000, call a, recovered");

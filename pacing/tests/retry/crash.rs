@@ -1,14 +1,15 @@
 //! Crashes at every point of turns on a route: the same targets are asked after the same waits.
 
-use everturn_kernel::{Schedule, Settings, Turn, Walls};
-use everturn_testkit::{Beat, Fact, Script, World, strategy::any_calm_script};
+use everturn_kernel::{Settings, Turn};
+use everturn_pacing::{LongLimits, RetryPolicy};
+use everturn_testkit::{
+    Beat, Fact, Script, World,
+    strategy::{any_calm_script, config},
+};
 use everturn_wire::EventBody;
 use proptest::prelude::*;
 
-use crate::{
-    preset::random::{any_jittered, any_preset, any_route},
-    property::config,
-};
+use crate::random::{any_jittered, any_preset, any_route};
 
 /// Maximum number of points in a script to crash at.
 const MOST_POINTS: u32 = 300;
@@ -29,7 +30,7 @@ proptest! {
     #[test]
     fn a_crash_does_not_change_the_waits_for_usage_limits(script in any_calm_script(), targets in any_route(), preset in any_preset()) {
         let settings = Settings { max_recoveries: 9, eager_tools: false, targets, ..script.settings };
-        ends_the_same(Script { settings, ..script }, &Walls(preset))?;
+        ends_the_same(Script { settings, ..script }, &preset.with(LongLimits::SitOut))?;
     }
 
     #[test]
@@ -40,10 +41,7 @@ proptest! {
 }
 
 /// Checks that after a crash at any point, the turn switches, waits and ends as without one.
-fn ends_the_same(
-    script: Script,
-    schedule: &(impl Schedule + Clone + Send + Sync + 'static),
-) -> Result<(), TestCaseError> {
+fn ends_the_same(script: Script, schedule: &RetryPolicy) -> Result<(), TestCaseError> {
     let script = &instant(script);
     let mut calm = world(script, schedule);
     let end = calm.begin().sealed().expect("the turn ends");
@@ -75,7 +73,7 @@ fn instant(mut script: Script) -> Script {
     script
 }
 
-fn world(script: &Script, schedule: &(impl Schedule + Clone + Send + Sync + 'static)) -> World {
+fn world(script: &Script, schedule: &RetryPolicy) -> World {
     World::new(script.clone()).with_schedule(schedule.clone())
 }
 

@@ -1,6 +1,6 @@
 //! The preset `cycling`.
 
-use everturn_kernel::Cycling;
+use everturn_pacing::Cycling;
 use everturn_wire::{Category, Failure};
 
 use super::route_run::{fails, refuses, run};

@@ -1,10 +1,8 @@
 //! The default schedule: quick at first, then patient, for a working day.
 
-use std::time::Duration;
+use core::{iter, time::Duration};
 
 use everturn_kernel::{Retry, Schedule};
-use everturn_wire::Value;
-use serde_json::json;
 
 /// The first waits, in seconds; the last one repeats.
 const WAITS: [u64; 8] = [5, 10, 30, 60, 5 * 60, 10 * 60, 15 * 60, 30 * 60];
@@ -21,12 +19,9 @@ impl Patient {
     /// Maximum sum of the waits of a step, including hints of the provider.
     pub const BUDGET: Duration = Duration::from_secs(BUDGET);
 
-    /// Its name in saved form.
-    pub(super) const NAME: &str = "patient";
-
     fn waits() -> impl Iterator<Item = u64> {
         let last = WAITS[WAITS.len() - 1];
-        let endless = WAITS.into_iter().chain(std::iter::repeat(last));
+        let endless = WAITS.into_iter().chain(iter::repeat(last));
         endless.scan(0, |sum, wait| {
             *sum += wait;
             (*sum <= BUDGET).then_some(wait)
@@ -39,10 +34,6 @@ impl Schedule for Patient {
         Self::waits().nth(retry.attempt as usize).map(Duration::from_secs)
     }
 
-    fn saved(&self) -> Option<Value> {
-        Some(json!({ "name": Self::NAME }))
-    }
-
     fn max_retries(&self) -> Option<u32> {
         u32::try_from(Self::waits().count()).ok()
     }
@@ -50,6 +41,8 @@ impl Schedule for Patient {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use everturn_wire::{Category, Failure};
 
     use super::*;

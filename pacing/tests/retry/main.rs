@@ -1,11 +1,12 @@
 //! Presets on a route. Each case is a list of failures with the expected calls and waits.
 
+mod crash;
 mod cycling;
 mod exponential;
 mod handover;
 mod interactive;
+mod limits;
 mod moves;
 mod person;
-pub(crate) mod random;
+mod random;
 mod route_run;
-mod walls;

@@ -3,13 +3,12 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use everturn_wire::{Category, RetryOutcome, Value};
-
-use super::reason;
-use crate::{
-    Ask, Directive, Ledger, Millis, NextCall, Question, Retry, Schedule, Seen,
-    health::{is_of_request, is_of_target},
+use everturn_kernel::{
+    Ask, Directive, Ledger, Millis, NextCall, Question, Retry, Schedule, Seen, is_of_request, is_of_target,
 };
+use everturn_wire::{Category, RetryOutcome};
+
+use super::others::reason;
 
 /// Minimum and maximum wait for a rate limit, in milliseconds.
 const CLAMP: (u64, u64) = (1_000, 60_000);
@@ -40,19 +39,6 @@ impl Default for Cycling {
 }
 
 impl Cycling {
-    /// The name under which it is saved.
-    pub const NAME: &str = "cycling";
-
-    /// Restores the schedule from its saved form.
-    pub fn restore(saved: &Value) -> Option<Self> {
-        Some(Self {
-            max_attempts: saved["maxAttempts"].as_u64()?.try_into().ok()?,
-            clamp_hints: saved["clampHints"].as_bool()?,
-            // Older versions had only this way, and a turn goes on as it began.
-            sticky: saved["sticky"].as_bool().unwrap_or(true),
-        })
-    }
-
     /// Returns the wait for a rate limit, in milliseconds.
     fn limit_ms(&self, seen: &Seen) -> u64 {
         let own = (u64::from(seen.retries) + 1) * 1_000;
@@ -81,7 +67,9 @@ impl Cycling {
             _ if self.clamp_hints => (wait_ms, true),
             _ => (hint_ms, false),
         };
-        Ask { clamped, ..Ask::new(next, Duration::from_millis(wait_ms)).because(reason(question)) }
+        let mut ask = Ask::new(next, Duration::from_millis(wait_ms)).because(reason(question));
+        ask.clamped = clamped;
+        ask
     }
 
     /// Returns the wait for the rate limits of a completed cycle, in milliseconds; 0 if a remaining target failed in
@@ -99,8 +87,9 @@ impl Cycling {
 
 impl Schedule for Cycling {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
-        let seen =
-            Seen::now(Millis(0), &Ledger { retries: retry.attempt, ..Ledger::default() }, retry.failure);
+        let mut ledger = Ledger::default();
+        ledger.retries = retry.attempt;
+        let seen = Seen::new(Millis(0), &ledger, retry.failure);
         (retry.attempt + 1 < self.max_attempts).then(|| Duration::from_millis(self.limit_ms(&seen)))
     }
 
@@ -115,7 +104,7 @@ impl Schedule for Cycling {
             return RetryOutcome::Exhausted.into();
         }
         let current = ledger.target;
-        let seen = Seen::now(now, ledger, failure);
+        let seen = Seen::new(now, ledger, failure);
         if failure.category == Category::ServerError && failure.retryable {
             return self.ask(question, &seen, current, self.own_ms(&seen, true)).into();
         }
@@ -128,8 +117,9 @@ impl Schedule for Cycling {
         let is_over = left.iter().all(|index| cycle.iter().any(|seen| seen.target == *index));
         let cycle_ms = if is_over { self.cycle_ms(&cycle, &left) } else { 0 };
         let own_ms = if drops { 0 } else { self.own_ms(&seen, next == current) };
-        let ask = self.ask(question, &seen, next, own_ms.max(cycle_ms));
-        Ask { drops_failed: drops, ends_cycle: is_over, ..ask }.into()
+        let mut ask = self.ask(question, &seen, next, own_ms.max(cycle_ms));
+        (ask.drops_failed, ask.ends_cycle) = (drops, is_over);
+        ask.into()
     }
 
     fn next_target(&self, call: &NextCall<'_>) -> usize {
@@ -142,15 +132,6 @@ impl Schedule for Cycling {
 
     fn ignores_holds(&self) -> bool {
         self.clamp_hints
-    }
-
-    fn saved(&self) -> Option<Value> {
-        Some(Value::from_iter([
-            ("name", Value::from(Self::NAME)),
-            ("maxAttempts", self.max_attempts.into()),
-            ("clampHints", self.clamp_hints.into()),
-            ("sticky", self.sticky.into()),
-        ]))
     }
 
     fn counts_replies(&self) -> bool {

@@ -2,6 +2,8 @@
 
 use everturn_wire::{OnQuota, RetryPreset::*};
 
+use alloc::borrow::ToOwned as _;
+
 use super::*;
 
 fn retries(max_retries: u32) -> RetrySettings {

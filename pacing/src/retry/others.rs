@@ -1,39 +1,13 @@
-//! Presets: schedules over several targets. Pure; what is known about the targets is part of each question.
-
-mod cycling;
-mod exponential;
-mod handover;
-mod walls;
-
-pub use cycling::Cycling;
-pub use exponential::{Exponential, Switches};
-pub use handover::Handover;
-pub use walls::Walls;
+//! Which other target could be asked, and when.
 
 use alloc::{format, string::String};
 
+use everturn_kernel::{Health, Question, is_of_request, is_refusal};
 use everturn_wire::Category;
-
-use crate::{
-    Health, Question,
-    health::{is_of_request, is_refusal},
-};
-
-/// Returns the shared health with the failures of this step added, because others may not have reported them yet.
-fn known(question: &Question<'_>) -> Health {
-    let mut known = question.health.clone();
-    for seen in &question.ledger.failures {
-        if let Some(target) = question.targets.get(seen.target) {
-            known.fail(seen.at, target, seen.category, seen.hint_ms);
-        }
-    }
-    known.note(question.now, question.failed(), question.failure);
-    known
-}
 
 /// Returns the targets that may be asked instead of the failed one, as indexes. Excludes those that would send the same
 /// request. Empty if the failure was caused by the request.
-fn others<'a>(question: &'a Question<'_>) -> impl Iterator<Item = usize> + 'a {
+pub(super) fn others<'a>(question: &'a Question<'_>) -> impl Iterator<Item = usize> + 'a {
     let moves = !is_of_request(question.failure.category);
     let is_other = |index: &usize| !question.targets[*index].is_same_request(question.failed());
     question.left().filter(move |index| moves && is_other(index))
@@ -42,7 +16,7 @@ fn others<'a>(question: &'a Question<'_>) -> impl Iterator<Item = usize> + 'a {
 /// Returns the target that can be asked first, and in how many milliseconds. The failed target counts with the wait
 /// `own_ms`, unless it failed for good. The others count with their marks, but no earlier than the schedule's wait.
 /// Ignores targets that refuse until somebody changes something.
-fn earliest(
+pub(super) fn earliest(
     question: &Question<'_>,
     known: &Health,
     own_ms: Option<u64>,
@@ -63,7 +37,7 @@ fn earliest(
 }
 
 /// Returns the reason for leaving a target, in words.
-fn reason(question: &Question<'_>) -> String {
+pub(super) fn reason(question: &Question<'_>) -> String {
     let what = match question.failure.category {
         Category::Overloaded => "is overloaded",
         Category::RateLimited => "is rate limited",

@@ -4,13 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_kernel::{Directive, NextCall, Question, Retry, RetryStrategy, Schedule};
+use everturn_pacing::RetryPolicy;
 use everturn_wire::RetryOutcome;
 
 use crate::{Clock, health::SharedHealth, layer::Switch, telemetry::GaugeGuard};
 
 /// A turn's schedule, which knows the target health shared by all turns of the process, and waits with real timers.
 pub(crate) struct TimedRetry {
-    pub(crate) schedule: Arc<dyn Schedule + Send + Sync>,
+    pub(crate) policy: RetryPolicy,
     pub(crate) health: Arc<SharedHealth>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Whether failures are retried; `None` = yes.
@@ -25,12 +26,12 @@ impl TimedRetry {
 
 impl Schedule for TimedRetry {
     fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
-        self.is_on().then(|| self.schedule.delay_for(retry)).flatten()
+        self.is_on().then(|| self.policy.delay_for(retry)).flatten()
     }
 
     fn decide(&self, question: &Question<'_>) -> Directive {
         match self.is_on() {
-            true => self.schedule.decide(&question.knowing(&self.health.copy())),
+            true => self.policy.decide(&question.knowing(&self.health.copy())),
             false if question.failure.retryable => RetryOutcome::Exhausted.into(),
             false => RetryOutcome::NotRetryable.into(),
         }
@@ -39,16 +40,16 @@ impl Schedule for TimedRetry {
     fn next_target(&self, call: &NextCall<'_>) -> usize {
         match call.targets {
             [] => call.current,
-            _ => self.schedule.next_target(&call.knowing(&self.health.copy())),
+            _ => self.policy.next_target(&call.knowing(&self.health.copy())),
         }
     }
 
     fn counts_replies(&self) -> bool {
-        self.schedule.counts_replies()
+        self.policy.counts_replies()
     }
 
     fn max_retries(&self) -> Option<u32> {
-        self.schedule.max_retries()
+        self.policy.max_retries()
     }
 }
 

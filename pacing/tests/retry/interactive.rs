@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use everturn_kernel::{Directive, Exponential, Health, Ledger, Question, Retry, Schedule, Switches};
+use everturn_kernel::{Directive, Health, Ledger, Question, Retry, Schedule};
+use everturn_pacing::{Exponential, Switching};
 use everturn_testkit::START;
 use everturn_wire::{Category, EventBody, Failure};
 
@@ -179,7 +180,7 @@ fn next_step(after_ms: u64, policy: Exponential) -> String {
 fn the_first_target_is_asked_again_when_its_cooldown_is_over() {
     assert_eq!(next_step(29_999, interactive()), "call a, call b, recovered, call b");
     assert_eq!(next_step(30_000, interactive()), "call a, call b, recovered, back to a, call a");
-    let never = Exponential { switches: Some(Switches { reverts: false }), ..interactive() };
+    let never = Exponential { switching: Some(Switching { reverts: false }), ..interactive() };
     assert_eq!(next_step(30_000, never), "call a, call b, recovered, call b");
 }
 

@@ -1,23 +1,29 @@
 //! Resolves the effective settings: a message's take precedence over its conversation's, then come its route, the
 //! global settings, and the configuration. Pure.
 
+use alloc::format;
+
 use everturn_wire::{InvalidRetrySettings, RetryPreset, RetrySettings, RouteRevert};
 
 /// The settings of all scopes, the strongest first.
-pub(crate) struct Layers<'a> {
-    pub(crate) message: &'a RetrySettings,
-    pub(crate) conversation: &'a RetrySettings,
+#[derive(Clone, Copy, Debug)]
+pub struct Layers<'a> {
+    /// Those of the message that began the turn.
+    pub message: &'a RetrySettings,
+    /// Those of its conversation.
+    pub conversation: &'a RetrySettings,
     /// The route's own schedule, if it has one.
-    pub(crate) route: Option<&'a RetrySettings>,
-    pub(crate) global: &'a RetrySettings,
+    pub route: Option<&'a RetrySettings>,
+    /// Those of all conversations.
+    pub global: &'a RetrySettings,
     /// The configured schedule of all turns.
-    pub(crate) configured: &'a RetrySettings,
+    pub configured: &'a RetrySettings,
 }
 
 /// The effective settings. Each field comes from the strongest scope that sets it. The parameters of a configured
 /// schedule belong to its preset and are ignored under another one. A parameter that the preset does not have is
 /// absent.
-pub(crate) fn effective(layers: &Layers<'_>) -> RetrySettings {
+pub fn effective(layers: &Layers<'_>) -> RetrySettings {
     let Layers { message, conversation, route, global, configured } = *layers;
     // An embedder's own schedule has no name, but still hides weaker ones.
     let named = route.map_or(global.preset.or(configured.preset), |route| route.preset);
@@ -28,9 +34,9 @@ pub(crate) fn effective(layers: &Layers<'_>) -> RetrySettings {
         _ => none.clone(),
     };
     // These are not parameters of a preset.
-    let switches = [message, conversation, global, configured];
-    let after_content = first(&switches, |set| set.after_content);
-    let quota = first(&switches, |set| set.quota);
+    let general = [message, conversation, global, configured];
+    let after_content = first(&general, |set| set.after_content);
+    let quota = first(&general, |set| set.quota);
     let (route, configured) = (of_preset(route), of_preset(Some(configured)));
     let all = [message, conversation, &route, global, &configured];
     let usual = usual(preset);
@@ -46,7 +52,7 @@ pub(crate) fn effective(layers: &Layers<'_>) -> RetrySettings {
         revert: first(&all, |set| set.revert).or(usual.revert).filter(|_| reverts(preset)),
         after_content,
         quota,
-        fallback_chains: switches.iter().find_map(|set| set.fallback_chains.clone()),
+        fallback_chains: general.iter().find_map(|set| set.fallback_chains.clone()),
     }
 }
 
@@ -96,7 +102,7 @@ fn has_retries(preset: Option<RetryPreset>) -> bool {
 ///
 /// # Errors
 /// When a parameter has no effect, or the first wait exceeds the maximum.
-pub(super) fn check(set: &RetrySettings, effective: &RetrySettings) -> Result<(), InvalidRetrySettings> {
+pub fn check(set: &RetrySettings, effective: &RetrySettings) -> Result<(), InvalidRetrySettings> {
     let preset = effective.preset;
     let figures: [(&str, bool, bool, &str); 5] = [
         ("maxRetries", set.max_retries.is_some(), has_retries(preset), "exponential, interactive or cycling"),

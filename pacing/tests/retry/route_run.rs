@@ -249,7 +249,7 @@ impl<P: Schedule> RouteRun<P> {
         self.happened.iter().filter_map(word).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the published reasons of the switches.
+    /// Returns the published reasons of the switching.
     pub(crate) fn switches(&self) -> Vec<String> {
         let reason = |happened: &Happened| match happened {
             Happened::Told(EventBody::TargetSwitched { reason, .. }) => Some(reason.clone()),

@@ -2,114 +2,53 @@
 
 use std::time::Duration;
 
-use everturn_kernel::{
-    Budget, Cycling, Directive, Exponential, Handover, Health, Millis, NextCall, Question, Retry, Schedule,
-    Switches, Target, Walls,
-};
+use everturn_kernel::{Budget, Health, Millis, Schedule as _, Target};
+use everturn_pacing::{Cycling, Exponential, LongLimits, RetryPolicy, Switching, Waits};
 use everturn_testkit::{
     Delays, START,
-    strategy::{any_failure, any_targets},
+    strategy::{any_failure, any_targets, config},
 };
 use everturn_wire::{Category, EventBody, Failure, RetryOutcome};
 use proptest::{collection::vec, option, prelude::*};
 
 use super::route_run::{Happened, RouteRun};
-use crate::property::config;
 
-/// A preset with its settings.
-#[derive(Clone, Debug)]
-pub(crate) enum Preset {
-    Interactive(Exponential),
-    Cycling(Cycling),
-    Handover(Handover<Delays>),
-    /// A preset that also waits out limits beyond the budget.
-    Walled(Box<Walls<Self>>),
+fn waits_out(policy: &RetryPolicy) -> bool {
+    policy.long_limits == LongLimits::SitOut
 }
 
-impl Preset {
-    fn schedule(&self) -> &dyn Schedule {
-        match self {
-            Self::Interactive(preset) => preset,
-            Self::Cycling(preset) => preset,
-            Self::Handover(preset) => preset,
-            Self::Walled(preset) => preset.as_ref(),
-        }
-    }
-
-    /// Returns the preset inside `Walled`, or the preset itself.
-    fn inner(&self) -> &Self {
-        if let Self::Walled(walls) = self { &walls.0 } else { self }
-    }
-
-    fn waits_out(&self) -> bool {
-        matches!(self, Self::Walled(_))
-    }
-}
-
-impl Schedule for Preset {
-    fn delay_for(&self, retry: &Retry<'_>) -> Option<Duration> {
-        self.schedule().delay_for(retry)
-    }
-
-    fn decide(&self, question: &Question<'_>) -> Directive {
-        self.schedule().decide(question)
-    }
-
-    fn next_target(&self, call: &NextCall<'_>) -> usize {
-        self.schedule().next_target(call)
-    }
-
-    fn counts_replies(&self) -> bool {
-        self.schedule().counts_replies()
-    }
-
-    fn max_retries(&self) -> Option<u32> {
-        self.schedule().max_retries()
-    }
-}
-
-pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
+pub(crate) fn any_preset() -> impl Strategy<Value = RetryPolicy> {
     let interactive = (1..5_000u64, option::weighted(0.8, 1_000..100_000u64), 0..8u32, any::<bool>())
         .prop_map(|(base_ms, cap_ms, max_retries, reverts)| {
-            Preset::Interactive(Exponential {
-                base: Duration::from_millis(base_ms),
-                max_delay: cap_ms.map(Duration::from_millis),
-                max_retries,
-                switches: Some(Switches { reverts }),
-                ..Exponential::default()
-            })
+            let base = Duration::from_millis(base_ms);
+            let (max_delay, switching) = (cap_ms.map(Duration::from_millis), Some(Switching { reverts }));
+            Exponential { base, max_delay, max_retries, switching, ..Exponential::default() }.into()
         });
     let cycling = (1..9u32, any::<(bool, bool)>()).prop_map(|(max_attempts, (clamp_hints, sticky))| {
-        Preset::Cycling(Cycling { max_attempts, clamp_hints, sticky })
+        RetryPolicy::from(Cycling { max_attempts, clamp_hints, sticky })
     });
-    let handover = vec(1..60_000u64, 0..8).prop_map(|delays| Preset::Handover(Handover(Delays::new(delays))));
+    let handover =
+        vec(1..60_000u64, 0..8).prop_map(|delays| RetryPolicy::own(Delays::new(delays)).on_route());
     prop_oneof![2 => interactive, 2 => cycling, 1 => handover]
 }
 
 /// Returns `interactive` with jitter.
-pub(crate) fn any_jittered() -> impl Strategy<Value = Preset> {
+pub(crate) fn any_jittered() -> impl Strategy<Value = RetryPolicy> {
     let cap = option::weighted(0.5, 1_000..100_000u64);
     (1..5_000u64, cap, 0..8u32, any::<bool>(), 0.01..1.0).prop_map(
         |(base_ms, cap_ms, max_retries, reverts, jitter)| {
             let (base, max_delay) = (Duration::from_millis(base_ms), cap_ms.map(Duration::from_millis));
-            Preset::Interactive(Exponential {
-                base,
-                max_delay,
-                max_retries,
-                jitter,
-                seed: 0,
-                switches: Some(Switches { reverts }),
-            })
+            let switching = Some(Switching { reverts });
+            Exponential { base, max_delay, max_retries, jitter, seed: 0, switching }.into()
         },
     )
 }
 
 /// Returns any preset, with or without jitter; a third of them wait out limits beyond the budget.
-fn any_policy() -> impl Strategy<Value = Preset> {
+fn any_policy() -> impl Strategy<Value = RetryPolicy> {
     let preset = prop_oneof![3 => any_preset(), 1 => any_jittered()];
-    (preset, prop::bool::weighted(0.35)).prop_map(|(preset, waits_out)| {
-        if waits_out { Preset::Walled(Box::new(Walls(preset))) } else { preset }
-    })
+    (preset, prop::bool::weighted(0.35))
+        .prop_map(|(preset, waits_out)| if waits_out { preset.with(LongLimits::SitOut) } else { preset })
 }
 
 /// Returns at least one target.
@@ -144,7 +83,7 @@ fn any_beats() -> impl Strategy<Value = [Vec<Beat>; 2]> {
 }
 
 /// Plays a step as far as possible. Returns whether another call is wanted.
-fn play(run: &mut RouteRun<Preset>, beats: Vec<Beat>) -> bool {
+fn play(run: &mut RouteRun<RetryPolicy>, beats: Vec<Beat>) -> bool {
     beats.into_iter().all(|(hold, failure)| {
         hold.is_none_or(|(wait_ms, opens_after)| run.hold(wait_ms, opens_after)) && run.fail(failure)
     })
@@ -179,7 +118,7 @@ proptest! {
 }
 
 /// Checks everything that must hold within a step; `before` is what was known at its start.
-fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
+fn check(run: &RouteRun<RetryPolicy>, preset: &RetryPolicy, before: &Health) {
     let targets = &run.turn.settings().targets;
     let happened = run.transcript();
     let calls: Vec<(Millis, usize)> = run
@@ -193,8 +132,7 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
     if let Some(most) = preset.max_retries() {
         let most = most as usize + 1;
         // Handovers do not count. After each wait, and once the schedule is exhausted, every target may be asked once.
-        let most =
-            if matches!(preset.inner(), Preset::Handover(_)) { (most + 1) * targets.len() } else { most };
+        let most = if preset.hands_over { (most + 1) * targets.len() } else { most };
         // Neither do holds and waits beyond the budget.
         let uncounted = |fact: &&Happened| match fact {
             Happened::Held { .. } => true,
@@ -202,11 +140,8 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
             _ => false,
         };
         let uncounted = run.happened.iter().filter(uncounted).count();
-        let most = if preset.waits_out() && matches!(preset.inner(), Preset::Handover(_)) {
-            most * (uncounted + 1)
-        } else {
-            most + uncounted
-        };
+        let most =
+            if waits_out(preset) && preset.hands_over { most * (uncounted + 1) } else { most + uncounted };
         assert!(calls.len() <= most, "{} calls: {happened}", calls.len());
     }
     check_walls(run, preset, before, &happened);
@@ -226,13 +161,13 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
                 clamped = *is_clamped == Some(true) || (says_nothing && was_clamped);
                 // A wait for others, or beyond the budget, was not decided by the preset.
                 let is_own = !says_nothing;
-                if let Preset::Interactive(Exponential { max_delay: Some(cap), .. }) = preset.inner()
+                if let Waits::Exponential(Exponential { max_delay: Some(cap), .. }) = &preset.waits
                     && is_own
                 {
                     assert!(u128::from(*delay_ms) <= cap.as_millis(), "a wait beyond the limit: {happened}");
                 }
                 uncounted += u32::from(says_nothing);
-                if let Preset::Interactive(interactive) = preset.inner()
+                if let Waits::Exponential(interactive) = &preset.waits
                     && is_own
                     && *delay_ms > 0
                 {
@@ -245,7 +180,7 @@ fn check(run: &RouteRun<Preset>, preset: &Preset, before: &Health) {
                         && targets.len() == 1;
                     check_spread(interactive, *attempt - uncounted, *delay_ms, is_plain, &happened);
                 }
-                let may_clamp = matches!(preset.inner(), Preset::Cycling(Cycling { clamp_hints: true, .. }));
+                let may_clamp = matches!(preset.waits, Waits::Cycling(Cycling { clamp_hints: true, .. }));
                 assert!(!clamped || may_clamp, "clamped by {preset:?}");
             }
             Happened::Failed { at, target, failure } => {
@@ -300,10 +235,10 @@ const MOST_WALLED_MS: u64 = 7 * 24 * 3_600_000;
 /// Checks the waits that are not charged to the budget: only a preset that waits limits out has them, at most 7 days in
 /// total. If there is one target, no wait is shorter than the hint, and an estimate is between 15 min and 6 h. Such a
 /// preset ends no turn because the provider asked for a long wait, whatever the failure, unless these days are over.
-fn check_walls(run: &RouteRun<Preset>, preset: &Preset, before: &Health, happened: &str) {
+fn check_walls(run: &RouteRun<RetryPolicy>, preset: &RetryPolicy, before: &Health, happened: &str) {
     let (mut waited, mut hint, mut longest) = (0, None, 0);
     let is_only = run.turn.settings().targets.len() == 1;
-    let parks = is_only && preset.waits_out() && *before == Health::new();
+    let parks = is_only && waits_out(preset) && *before == Health::new();
     for fact in &run.happened {
         match fact {
             Happened::Failed { failure, .. } => {
@@ -318,7 +253,7 @@ fn check_walls(run: &RouteRun<Preset>, preset: &Preset, before: &Health, happene
                     assert!(!parks || is_over, "a hint ended the turn: {happened}");
                 }
                 let Some(wait) = wall_wait(event) else { continue };
-                assert!(preset.waits_out(), "a wait beyond the budget: {happened}");
+                assert!(waits_out(preset), "a wait beyond the budget: {happened}");
                 waited += wait;
                 assert!(
                     !is_only || wait >= hint.unwrap_or(15 * 60_000),
@@ -336,20 +271,21 @@ fn check_walls(run: &RouteRun<Preset>, preset: &Preset, before: &Health, happene
 }
 
 /// Whether a target that failed like this is not asked again in the step. A usage limit with a known end passes.
-fn is_final(preset: &Preset, failure: &Failure) -> bool {
+fn is_final(preset: &RetryPolicy, failure: &Failure) -> bool {
     let is_wall = failure.category == Category::QuotaExhausted
-        && match preset {
-            Preset::Walled(_) | Preset::Interactive(_) => true,
-            Preset::Handover(_) => failure.hint_ms.is_some(),
-            Preset::Cycling(_) => false,
+        && match preset.waits {
+            _ if waits_out(preset) => true,
+            Waits::Exponential(_) => true,
+            Waits::Cycling(_) => false,
+            _ => failure.hint_ms.is_some(),
         };
     !failure.retryable && !is_wall
 }
 
 /// Whether a failure of one target keeps the preset from asking another one.
-fn concerns(preset: &Preset, failure: &Failure, failed: &Target, next: &Target) -> bool {
-    match (preset.inner(), failure.category) {
-        (Preset::Cycling(_), _) => failed.is_same_request(next),
+fn concerns(preset: &RetryPolicy, failure: &Failure, failed: &Target, next: &Target) -> bool {
+    match (&preset.waits, failure.category) {
+        (Waits::Cycling(_), _) => failed.is_same_request(next),
         (_, Category::QuotaExhausted | Category::Auth) => failed.credential == next.credential,
         (_, Category::Overloaded | Category::ServerError) => failed.model == next.model,
         _ => failed.is_same_request(next),
@@ -358,7 +294,7 @@ fn concerns(preset: &Preset, failure: &Failure, failed: &Target, next: &Target) 
 
 /// Checks that a different target is asked only if it has no mark, and not twice without a wait.
 fn check_move(
-    preset: &Preset,
+    preset: &RetryPolicy,
     before: &Health,
     seen: &[(Millis, usize, &Failure)],
     at: Millis,
@@ -366,7 +302,7 @@ fn check_move(
     targets: &[Target],
     happened: &str,
 ) {
-    if matches!(preset.inner(), Preset::Cycling(_)) {
+    if matches!(preset.waits, Waits::Cycling(_)) {
         return;
     }
     let Some((_, last, _)) = seen.last() else { return };

@@ -2,13 +2,13 @@
 
 use core::time::Duration;
 
-use everturn_wire::{Category, RetryOutcome, Value};
-
-use super::{earliest, known, others, reason};
-use crate::{
-    Ask, Directive, GiveUp, Health, Jitter, NextCall, Question, Retry, Schedule, health::is_of_request,
-    millis::wait_ms, retry::decide_alone,
+use everturn_kernel::{
+    Ask, Directive, GiveUp, Health, Jitter, NextCall, Question, Retry, Schedule, decide_alone, is_of_request,
+    wait_ms,
 };
+use everturn_wire::{Category, RetryOutcome};
+
+use super::others::{earliest, others, reason};
 
 /// Exponential backoff: `base`, 2 x `base`, 4 x `base` ..., for `max_retries` retries.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,14 +25,14 @@ pub struct Exponential {
     /// Seed of the jitter. Together with the turn and the attempt it determines each wait.
     pub seed: u64,
     /// How it moves between several targets, which makes it the preset `interactive`; `None` = it only waits.
-    pub switches: Option<Switches>,
+    pub switching: Option<Switching>,
 }
 
 /// How a schedule moves to another target before any wait, for interactive use. It tries in this order: a free
 /// credential of the same model (at a usage limit), the next free target of the route, a wait. A wait longer than
 /// `max_delay` is not shortened, but fails at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Switches {
+pub struct Switching {
     /// Whether a step goes back to the first target once that target is free again.
     pub reverts: bool,
 }
@@ -46,45 +46,20 @@ impl Default for Exponential {
             max_retries: 3,
             jitter: 0.0,
             seed: 0,
-            switches: None,
+            switching: None,
         }
     }
 }
 
 impl Exponential {
-    /// The name under which it is saved if it only waits.
-    pub const NAME: &str = "exponential";
-    /// The name under which it is saved if it moves between targets.
-    pub const INTERACTIVE: &str = "interactive";
-
     /// The same for interactive use: moves to another target before any wait, and goes back when a cooldown expires.
     pub fn interactive() -> Self {
-        Self { switches: Some(Switches { reverts: true }), ..Self::default() }
+        Self { switching: Some(Switching { reverts: true }), ..Self::default() }
     }
 
     /// Returns its name in settings.
     pub fn name(&self) -> &'static str {
-        if self.switches.is_some() { Self::INTERACTIVE } else { Self::NAME }
-    }
-
-    /// Restores the schedule from its saved form.
-    pub fn restore(saved: &Value) -> Option<Self> {
-        let max_delay = match &saved["maxDelayMs"] {
-            Value::Null => None,
-            ms => Some(Duration::from_millis(ms.as_u64()?)),
-        };
-        let switches = match saved["name"] == Self::INTERACTIVE {
-            true => Some(Switches { reverts: saved["reverts"].as_bool()? }),
-            false => None,
-        };
-        Some(Self {
-            base: Duration::from_millis(saved["baseMs"].as_u64()?),
-            max_delay,
-            max_retries: saved["maxRetries"].as_u64()?.try_into().ok()?,
-            jitter: saved["jitter"].as_f64().unwrap_or(0.0),
-            seed: saved["seed"].as_u64().unwrap_or(0),
-            switches,
-        })
+        if self.switching.is_some() { "interactive" } else { "exponential" }
     }
 
     /// Returns the target to switch to at once. At a usage limit, another credential of the same model comes before the
@@ -134,11 +109,11 @@ impl Schedule for Exponential {
             return None;
         }
         let doubled = self.base.saturating_mul(2u32.saturating_pow(retry.attempt));
-        let cap = self.max_delay.filter(|_| self.switches.is_none());
+        let cap = self.max_delay.filter(|_| self.switching.is_none());
         let exact = cap.map_or(doubled, |cap| doubled.min(cap));
         let jitter = self.jitter(retry.key, retry.attempt);
         let spread = jitter.spread(exact);
-        Some(match self.switches {
+        Some(match self.switching {
             _ if spread == exact => exact,
             Some(_) => Duration::from_millis(self.within(wait_ms(exact), wait_ms(spread))),
             None => spread.max(jitter.lengthen(Duration::from_millis(retry.failure.hint_ms.unwrap_or(0)))),
@@ -146,7 +121,7 @@ impl Schedule for Exponential {
     }
 
     fn decide(&self, question: &Question<'_>) -> Directive {
-        if self.switches.is_none() {
+        if self.switching.is_none() {
             return decide_alone(self, question);
         }
         let Question { failure, ledger, key, .. } = *question;
@@ -155,14 +130,15 @@ impl Schedule for Exponential {
         if is_final && is_of_request(failure.category) {
             return final_outcome.into();
         }
-        let Some(scheduled) = self.delay_for(&Retry { attempt: ledger.counted(), failure, key }) else {
+        let Some(scheduled) = self.delay_for(&Retry::with_key(ledger.counted(), failure, key)) else {
             return final_outcome.into();
         };
-        let known = known(question);
+        let known = question.known();
         let drops_failed = is_final;
         if let Some(target) = Self::candidate(question, &known) {
-            let ask = Ask::new(target, Duration::ZERO).because(reason(question));
-            return Ask { drops_failed, ..ask }.into();
+            let mut ask = Ask::new(target, Duration::ZERO).because(reason(question));
+            ask.drops_failed = drops_failed;
+            return ask.into();
         }
         let scheduled_ms = wait_ms(scheduled);
         let own_ms = self.own_ms(question, &known, scheduled_ms);
@@ -172,34 +148,21 @@ impl Schedule for Exponential {
         match self.max_delay.map(wait_ms) {
             Some(cap_ms) if delay_ms > cap_ms => GiveUp::too_long(delay_ms, cap_ms, failure).into(),
             _ => {
-                let ask = Ask::new(target, Duration::from_millis(delay_ms)).because(reason(question));
-                Ask { drops_failed, ..ask }.into()
+                let mut ask = Ask::new(target, Duration::from_millis(delay_ms)).because(reason(question));
+                ask.drops_failed = drops_failed;
+                ask.into()
             }
         }
     }
 
     fn next_target(&self, call: &NextCall<'_>) -> usize {
-        let Some(Switches { reverts }) = self.switches else { return call.current };
+        let Some(Switching { reverts }) = self.switching else { return call.current };
         let begin = || if reverts && call.is_free(0) { 0 } else { call.current_or_free() };
         call.after_wait().unwrap_or_else(begin)
     }
 
     fn chooses_targets(&self) -> bool {
-        self.switches.is_some()
-    }
-
-    fn saved(&self) -> Option<Value> {
-        let figures = [
-            ("name", Value::from(self.name())),
-            ("baseMs", wait_ms(self.base).into()),
-            ("maxDelayMs", self.max_delay.map(wait_ms).into()),
-            ("maxRetries", self.max_retries.into()),
-        ];
-        let only_waits = self.switches.is_none();
-        let jitter = (only_waits || self.jitter != 0.0).then(|| ("jitter", self.jitter.into()));
-        let seed = (only_waits || self.seed != 0).then(|| ("seed", self.seed.into()));
-        let reverts = self.switches.map(|switches| ("reverts", switches.reverts.into()));
-        Some(figures.into_iter().chain(reverts).chain(jitter).chain(seed).collect())
+        self.switching.is_some()
     }
 
     fn max_retries(&self) -> Option<u32> {

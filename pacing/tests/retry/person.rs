@@ -1,6 +1,7 @@
 //! A person moves a waiting turn to another of its targets.
 
-use everturn_kernel::{Exponential, Input, Op, Silence, StreamEvent, Want};
+use everturn_kernel::{Input, Op, Silence, StreamEvent, Want};
+use everturn_pacing::Exponential;
 use everturn_wire::{Category, EventBody};
 
 use super::route_run::{Happened, RouteRun, fails, refuses, targets};

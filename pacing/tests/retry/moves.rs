@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use everturn_kernel::{Cycling, Millis, Want};
+use everturn_kernel::{Millis, Want};
+use everturn_pacing::Cycling;
 use everturn_testkit::strategy::any_failure;
 use everturn_wire::{Category, Failure};
 use proptest::{collection::vec, prelude::*};
@@ -11,7 +12,7 @@ use super::{
     random::any_route,
     route_run::{Happened, RouteRun},
 };
-use crate::property::config;
+use everturn_testkit::strategy::config;
 
 proptest! {
     #![proptest_config(config(8_000))]

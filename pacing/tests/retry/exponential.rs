@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use everturn_kernel::{Exponential, Retry, Schedule as _};
+use everturn_kernel::{Retry, Schedule as _};
+use everturn_pacing::Exponential;
 use everturn_wire::{Category, Failure};
 
 fn waits(schedule: &Exponential) -> Vec<u64> {

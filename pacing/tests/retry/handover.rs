@@ -1,13 +1,13 @@
 //! The preset `handover`: any schedule over a route.
 
-use everturn_kernel::Handover;
+use everturn_pacing::RetryPolicy;
 use everturn_testkit::Delays;
 use everturn_wire::{Category, EventBody, Failure};
 
 use super::route_run::{fails, refuses, run};
 
-fn patient() -> Handover<Delays> {
-    Handover(Delays::patient())
+fn patient() -> RetryPolicy {
+    RetryPolicy::own(Delays::patient()).on_route()
 }
 
 fn played(names: &str, failures: impl IntoIterator<Item = Failure>) -> String {
@@ -50,7 +50,7 @@ fn if_all_targets_are_limited_the_first_to_be_free_is_waited_for() {
 
 #[test]
 fn an_exhausted_schedule_hands_over_while_another_target_is_free() {
-    let short = || Handover(Delays::new([5_000]));
+    let short = || RetryPolicy::own(Delays::new([5_000])).on_route();
     let down = || fails(Category::Overloaded, None);
     assert_eq!(
         run("a b", short(), [down(), down(), down()]).transcript(),
