@@ -21,6 +21,7 @@ use alloc::sync::Arc;
 use core::{fmt, time::Duration};
 
 use everturn_kernel::{Directive, NextCall, Question, Retry, Schedule};
+use everturn_wire::RetryPreset;
 
 /// What a turn does about its failures. Decides in three layers: the [`Waits`], then whether the turn hands over to another
 /// target instead of waiting, then what it does about limits that last long.
@@ -127,12 +128,7 @@ impl RetryPolicy {
 
     /// Returns the name of the schedule in settings; `None` if it is an embedder's own.
     pub fn name(&self) -> Option<&'static str> {
-        match &self.waits {
-            Waits::Patient => Some("patient"),
-            Waits::Exponential(schedule) => Some(schedule.name()),
-            Waits::Cycling(_) => Some("cycling"),
-            Waits::Own(_) => None,
-        }
+        self.settings().preset.map(RetryPreset::as_str)
     }
 
     /// Returns the maximum deviation of each wait, as a fraction of it.

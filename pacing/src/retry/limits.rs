@@ -41,11 +41,10 @@ impl LongLimits {
     /// Applies this to what the schedule decided.
     pub(super) fn apply(self, question: &Question<'_>, decided: Directive) -> Directive {
         match (self, decided) {
-            (Self::WithinBudget, decided) => decided,
             (Self::SitOut, Directive::Ask(ask)) => sit_out_wait(question, ask),
             (Self::SitOut, Directive::GiveUp(given_up)) => sit_out_end(question, given_up),
             (Self::GiveUp, Directive::Ask(ask)) => refuse(question, ask),
-            (Self::GiveUp, decided) => decided,
+            (Self::WithinBudget, decided) | (Self::GiveUp, decided) => decided,
         }
     }
 }

@@ -10,64 +10,47 @@ use super::{Cycling, Exponential, LongLimits, RetryPolicy, Switching, Waits};
 
 /// A [`RetryPolicy`] as it is saved with a turn, so that another process can restore it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[non_exhaustive]
-pub enum SavedPolicy {
-    /// The waits of [`super::Patient`].
+#[serde(transparent)]
+pub struct SavedPolicy(Saved);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+enum Saved {
     Patient,
-    /// Those of an [`Exponential`] that only waits.
-    Exponential {
-        /// The first wait, in milliseconds.
-        base_ms: u64,
-        /// The longest wait, in milliseconds; `None` = no limit.
-        max_delay_ms: Option<u64>,
-        /// Maximum number of retries of a step.
-        max_retries: u32,
-        /// Maximum deviation of each wait, as a fraction of it.
-        #[serde(default)]
-        jitter: f64,
-        /// Seed of the jitter.
-        #[serde(default)]
-        seed: u64,
-    },
-    /// Those of an [`Exponential`] that moves between targets.
-    Interactive {
-        /// The first wait, in milliseconds.
-        base_ms: u64,
-        /// The longest wait, in milliseconds; `None` = no limit.
-        max_delay_ms: Option<u64>,
-        /// Maximum number of retries of a step.
-        max_retries: u32,
-        /// Whether a step goes back to the first target once that target is free again.
-        reverts: bool,
-        /// Maximum deviation of each wait, as a fraction of it.
-        #[serde(default)]
-        jitter: f64,
-        /// Seed of the jitter.
-        #[serde(default)]
-        seed: u64,
-    },
-    /// Those of [`Cycling`].
+    Exponential(SavedExponential),
+    /// An [`Exponential`] that moves between targets.
+    Interactive(SavedExponential),
+    #[serde(rename_all = "camelCase")]
     Cycling {
-        /// Maximum number of calls of a step.
         max_attempts: u32,
-        /// Whether to clamp hints.
         clamp_hints: bool,
-        /// Whether a step begins with the target that answered last. Older versions had only this way, and a turn goes on
-        /// as it began.
+        /// Older versions had only this way, and a turn goes on as it began.
         #[serde(default = "yes")]
         sticky: bool,
     },
     /// [`RetryPolicy::hands_over`], around its schedule.
     Handover {
-        /// The schedule.
         schedule: Box<Self>,
     },
     /// [`LongLimits::SitOut`], around everything else.
     Walls {
-        /// The rest of the policy.
         schedule: Box<Self>,
     },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedExponential {
+    base_ms: u64,
+    max_delay_ms: Option<u64>,
+    max_retries: u32,
+    /// Set if it moves between targets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reverts: Option<bool>,
+    #[serde(default)]
+    jitter: f64,
+    #[serde(default)]
+    seed: u64,
 }
 
 fn yes() -> bool {
@@ -78,57 +61,57 @@ impl RetryPolicy {
     /// Returns the saved form; `None` if the schedule is an embedder's own. [`LongLimits::GiveUp`] is not saved: it belongs to
     /// calls, not to turns.
     pub fn saved(&self) -> Option<SavedPolicy> {
-        let waits = match &self.waits {
-            Waits::Patient => SavedPolicy::Patient,
-            Waits::Exponential(schedule) => schedule.saved(),
-            Waits::Cycling(Cycling { max_attempts, clamp_hints, sticky }) => SavedPolicy::Cycling {
-                max_attempts: *max_attempts,
-                clamp_hints: *clamp_hints,
-                sticky: *sticky,
+        let waits = match self.waits {
+            Waits::Patient => Saved::Patient,
+            Waits::Exponential(schedule) => match schedule.switching {
+                None => Saved::Exponential(schedule.into()),
+                Some(_) => Saved::Interactive(schedule.into()),
             },
+            Waits::Cycling(Cycling { max_attempts, clamp_hints, sticky }) => {
+                Saved::Cycling { max_attempts, clamp_hints, sticky }
+            }
             Waits::Own(_) => return None,
         };
-        let inner = if self.hands_over { SavedPolicy::Handover { schedule: Box::new(waits) } } else { waits };
-        Some(match self.long_limits {
-            LongLimits::SitOut => SavedPolicy::Walls { schedule: Box::new(inner) },
+        let inner = if self.hands_over { Saved::Handover { schedule: Box::new(waits) } } else { waits };
+        Some(SavedPolicy(match self.long_limits {
+            LongLimits::SitOut => Saved::Walls { schedule: Box::new(inner) },
             LongLimits::WithinBudget | LongLimits::GiveUp => inner,
-        })
-    }
-}
-
-impl Exponential {
-    fn saved(&self) -> SavedPolicy {
-        let Self { base, max_delay, max_retries, jitter, seed, switching } = *self;
-        let (base_ms, max_delay_ms) = (wait_ms(base), max_delay.map(wait_ms));
-        match switching {
-            None => SavedPolicy::Exponential { base_ms, max_delay_ms, max_retries, jitter, seed },
-            Some(Switching { reverts }) => {
-                SavedPolicy::Interactive { base_ms, max_delay_ms, max_retries, reverts, jitter, seed }
-            }
-        }
+        }))
     }
 }
 
 impl From<SavedPolicy> for RetryPolicy {
-    fn from(saved: SavedPolicy) -> Self {
-        let millis = Duration::from_millis;
+    fn from(SavedPolicy(saved): SavedPolicy) -> Self {
         match saved {
-            SavedPolicy::Patient => Waits::Patient.into(),
-            SavedPolicy::Exponential { base_ms, max_delay_ms, max_retries, jitter, seed } => {
-                let (base, max_delay) = (millis(base_ms), max_delay_ms.map(millis));
-                Exponential { base, max_delay, max_retries, jitter, seed, switching: None }.into()
+            Saved::Patient => Waits::Patient.into(),
+            Saved::Exponential(saved) => Exponential::from(saved).into(),
+            Saved::Interactive(saved) => {
+                let switching = Some(Switching { reverts: saved.reverts.unwrap_or(true) });
+                Exponential { switching, ..saved.into() }.into()
             }
-            SavedPolicy::Interactive { base_ms, max_delay_ms, max_retries, reverts, jitter, seed } => {
-                let (base, max_delay) = (millis(base_ms), max_delay_ms.map(millis));
-                let switching = Some(Switching { reverts });
-                Exponential { base, max_delay, max_retries, jitter, seed, switching }.into()
-            }
-            SavedPolicy::Cycling { max_attempts, clamp_hints, sticky } => {
+            Saved::Cycling { max_attempts, clamp_hints, sticky } => {
                 Cycling { max_attempts, clamp_hints, sticky }.into()
             }
-            SavedPolicy::Handover { schedule } => Self { hands_over: true, ..(*schedule).into() },
-            SavedPolicy::Walls { schedule } => Self::from(*schedule).with(LongLimits::SitOut),
+            Saved::Handover { schedule } => Self { hands_over: true, ..SavedPolicy(*schedule).into() },
+            Saved::Walls { schedule } => Self::from(SavedPolicy(*schedule)).with(LongLimits::SitOut),
         }
+    }
+}
+
+impl From<Exponential> for SavedExponential {
+    fn from(schedule: Exponential) -> Self {
+        let Exponential { base, max_delay, max_retries, jitter, seed, switching } = schedule;
+        let (base_ms, max_delay_ms) = (wait_ms(base), max_delay.map(wait_ms));
+        let reverts = switching.map(|switching| switching.reverts);
+        Self { base_ms, max_delay_ms, max_retries, reverts, jitter, seed }
+    }
+}
+
+impl From<SavedExponential> for Exponential {
+    fn from(saved: SavedExponential) -> Self {
+        let SavedExponential { base_ms, max_delay_ms, max_retries, jitter, seed, .. } = saved;
+        let (base, max_delay) = (Duration::from_millis(base_ms), max_delay_ms.map(Duration::from_millis));
+        Self { base, max_delay, max_retries, jitter, seed, switching: None }
     }
 }
 
