@@ -284,6 +284,11 @@ impl Turn {
         }
     }
 
+    /// Whether the turn waits because its call was put off ([`crate::Hold`]).
+    pub fn is_held(&self) -> bool {
+        matches!(&self.phase, Phase::Backoff(backoff) if backoff.held)
+    }
+
     /// Returns the target that is being asked, will be asked next, or was asked last; `None` if the turn has no named
     /// targets.
     pub fn target(&self) -> Option<&Target> {

@@ -353,3 +353,64 @@ impl Provider for Shared {
         self.0.stream(request)
     }
 }
+
+/// Answers one call at a time, which takes a second, and refuses others.
+struct OneAtATime {
+    running: Arc<Mutex<usize>>,
+    /// Whether calls end.
+    ends: bool,
+}
+
+struct Running(Arc<Mutex<usize>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() -= 1;
+    }
+}
+
+impl Provider for OneAtATime {
+    fn stream(&self, _: Request) -> BoxStream<'static, StreamEvent> {
+        let mut running = self.running.lock().unwrap();
+        if *running == 1 {
+            let refused = Failure::new(Category::RateLimited, true, "HTTP 429: one at a time");
+            return stream::iter([StreamEvent::Failed(refused)]).boxed();
+        }
+        *running += 1;
+        let (running, ends) = (Running(self.running.clone()), self.ends);
+        let events = [StreamEvent::Text("hello".to_owned()), StreamEvent::Finished(FinishReason::Stop)];
+        let begins = async move {
+            if !ends {
+                std::future::pending::<()>().await;
+            }
+            sleep(Duration::from_secs(1)).await;
+            drop(running);
+            stream::iter(events)
+        };
+        stream::once(begins).flatten().boxed()
+    }
+}
+
+#[test]
+fn a_turn_that_waits_for_calls_of_a_process_that_is_gone_waits_no_longer() {
+    const TURNS: usize = 5;
+    let (journal, state) = memory()();
+    let process = |ends, checks: &[(u64, usize)]| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.unwrap().block_on(async {
+            let provider = OneAtATime { running: Arc::default(), ends };
+            let builder = Orchestrator::builder().model("key", "model", Arc::new(provider));
+            let orchestrator = builder.journal(journal.clone()).state(state.clone()).build();
+            orchestrator.resume().await.unwrap();
+            if !ends {
+                start(&orchestrator, 0..TURNS).await;
+            }
+            for (seconds, expected) in checks {
+                sleep(Duration::from_secs(*seconds)).await;
+                assert_eq!(answered(&orchestrator, TURNS).await, *expected, "after {seconds} s more");
+            }
+        });
+    };
+    process(false, &[(2, 0)]);
+    process(true, &[(3, 2), (12, TURNS)]);
+}

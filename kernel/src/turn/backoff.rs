@@ -25,7 +25,7 @@ impl Turn {
 
     /// Handles the early end of a hold.
     pub(super) fn on_release(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
-        if matches!(&self.phase, Phase::Backoff(backoff) if backoff.held) {
+        if self.is_held() {
             self.end_wait(now, schedule, fx);
         }
     }

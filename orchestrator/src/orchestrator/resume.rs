@@ -2,11 +2,19 @@
 
 use std::sync::Arc;
 
-use everturn_kernel::Millis;
+use everturn_kernel::{Millis, Moment, Wait};
 use everturn_wire::ConversationId;
 
 use super::Orchestrator;
 use crate::{Error, Unsealed, conversation::Conversation, session, timer};
+
+/// The longest wait that a turn is told if it depends on calls of others, in milliseconds. If these calls ended with their process,
+/// it is not waited for.
+const LOOK_MS: u64 = 30_000;
+
+fn is_short(wait: Moment) -> bool {
+    wait.decided_ms <= LOOK_MS
+}
 
 impl Orchestrator {
     /// Resumes every turn that an earlier process left unsealed. A waiting turn keeps the rest of its wait, a streaming turn
@@ -62,7 +70,14 @@ impl Orchestrator {
             let due = wait.due_at()?;
             Some((if wait.lasts(now) { due } else { timer::AT_ONCE }, id))
         };
+        let unsealed: Vec<Unsealed> = unsealed.into_iter().collect();
+        let may_be_held = |wait: Wait| wait.lasts(now) && wait.until().is_some_and(is_short);
+        let looks = unsealed.iter().filter(|turn| may_be_held(turn.wait)).map(|turn| turn.id.clone());
+        let looks: Vec<ConversationId> = looks.collect();
         self.ports.timers.wake_all(unsealed.into_iter().filter_map(due).collect());
+        for id in looks {
+            self.ports.timers.look_at(timer::AT_ONCE, id);
+        }
     }
 
     /// Returns an existing conversation, to send it a command. Its unsealed turn continues, unless it is waiting.

@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use async_trait::async_trait;
 use everturn_kernel::{Input, Wait};
-use everturn_wire::ConversationId;
+use everturn_wire::{ConversationId, TurnId};
 
 use super::elsewhere::try_adopt;
 use crate::{
     Error,
-    conversation::Control,
+    conversation::{Control, Conversation, Parked},
     registry::{Adopted, Registry},
     relay::Calls,
     session::{self, Ports},
@@ -32,6 +32,12 @@ impl Waker {
         let (registry, ports, calls) = self.0.get()?;
         Some((registry.upgrade()?, ports.upgrade()?, calls.upgrade()?))
     }
+}
+
+/// Returns the parked turn if its call was put off by a process that is gone: nobody here lets it go.
+fn left_over(ports: &Ports, conversation: &Conversation) -> Option<TurnId> {
+    let held = |parked: &Parked| parked.turn.is_held().then(|| parked.turn.id().clone());
+    conversation.read_parked(held).flatten().filter(|turn| !ports.pacing.has(turn))
 }
 
 #[async_trait]
@@ -60,7 +66,7 @@ impl Wakes for Waker {
         };
         let found = found.and_then(|conversation| {
             session::go_on_if_due(&ports, &conversation)?;
-            if let Some(turn) = released
+            if let Some(turn) = released.or_else(|| left_over(&ports, &conversation))
                 && !matches!(conversation.parked(), Some(Wait::Person { .. }))
             {
                 let release = Control { turn: Some(turn), ..Control::from(Input::Release) };

@@ -133,6 +133,11 @@ impl Pacing {
         self.lock().line.released.remove(conversation)
     }
 
+    /// Whether a turn is in line.
+    pub(crate) fn has(&self, turn: &TurnId) -> bool {
+        self.lock().line.waiters.contains_key(turn)
+    }
+
     /// Wakes those who may be let go. Returns when to look again, and whether many may be left.
     fn let_go(&self, now: Millis) -> (Option<Millis>, bool) {
         let mut inner = self.lock();
