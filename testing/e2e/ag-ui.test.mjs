@@ -1,6 +1,5 @@
 // AG-UI's client in both versions, and CopilotKit's, with the binary and a provider on loopback.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { HttpAgent } from '@ag-ui/client';
 import { CopilotKitCore } from '@copilotkit/core';

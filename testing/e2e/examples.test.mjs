@@ -10,6 +10,7 @@ import { build } from 'esbuild';
 import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { launch } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { LIMITED } from './support/token-server.mjs';
 import { startProvider } from './support/provider.mjs';
 
@@ -101,12 +102,6 @@ async function open(name, colorScheme = 'light') {
   const [file, query = ''] = name.split('?');
   await page.goto(`${origin}/${file}.html?${query}&server=${server.url}`);
   return page;
-}
-
-/** Takes a screenshot if a folder for them is set. */
-async function picture(page, name) {
-  const pictures = process.env.EVERTURN_PICTURES;
-  if (pictures) await page.screenshot({ path: join(pictures, `${name.replace('?', '-')}.png`) });
 }
 
 async function say(page, text) {

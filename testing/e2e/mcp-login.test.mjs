@@ -10,6 +10,7 @@ import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { answerText, launch, openPage, send } from './support/browser.mjs';
 import { startLocked } from './support/locked.mjs';
+import { picture } from './support/picture.mjs';
 import { startProvider } from './support/provider.mjs';
 
 const run = promisify(execFile);
@@ -194,7 +195,7 @@ for (const colorScheme of ['light', 'dark']) {
       await openTools({ colorScheme, reducedMotion: 'reduce', viewport: { width, height: 800 } });
       await is('needs a login');
       assert.deepEqual(await findings(page), []);
-      if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, `login-${width}-${colorScheme}.png`) });
+      await picture(page, `login-${width}-${colorScheme}`);
     });
   }
 }
@@ -215,7 +216,7 @@ for (const [width, colorScheme] of [[390, 'dark'], [1280, 'light']]) {
     await card.waitFor();
     assert.equal(await card.getAttribute('aria-label'), 'locked needs a login');
     assert.deepEqual(await findings(page), []);
-    if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, `login-question-${width}-${colorScheme}.png`) });
+    await picture(page, `login-question-${width}-${colorScheme}`);
     await (await logIn('Allow')).close();
     await page.waitForFunction(() => document.querySelector('.settled .turn div.answer'));
     assert.match(await answerText(page), /Greeted\./);

@@ -1,9 +1,9 @@
 // Earlier messages answered again or edited on the page, and a waiting turn moved to another model, with the real
 // server and a provider on loopback.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 
 const config = (url) => `
@@ -84,7 +84,7 @@ test('an answer in the middle is regenerated, with another model too, and every 
 
   await page.locator('.replaced > summary').first().click();
   await page.locator('.replaced .answer', { hasText: 'A2' }).waitFor({ state: 'visible' });
-  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'branch.png') });
+  await picture(page, 'branch');
   await page.locator('.replaced > summary').first().click();
   await say('Q3', 'C3');
   assert.deepEqual(asked(), ['Q1', 'C1', 'Q3']);
@@ -102,7 +102,7 @@ test('a message is edited where it stands, and an edit can be cancelled', async 
   await edit.click();
   assert.equal(await page.locator('.revision textarea').inputValue(), 'Q1');
   await page.locator('.revision textarea').fill('Q1, better');
-  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'edit.png') });
+  await picture(page, 'edit');
   provider.says('B1');
   await page.locator('.revision .strong').click();
   await shows('B1');
@@ -182,7 +182,7 @@ test('a waiting turn continues at once with the chosen model', async () => {
   provider.says(null, 'From two');
   await send(page, 'Q1');
   await page.locator('#retry-with').waitFor({ state: 'visible' });
-  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'waits.png') });
+  await picture(page, 'waits');
   await page.locator('#retry-with').selectOption('sim/two');
   await shows('From two');
   await settled();
@@ -190,7 +190,7 @@ test('a waiting turn continues at once with the chosen model', async () => {
   assert.equal(await page.locator('#banner').isHidden(), true);
   assert.equal(await page.locator('.again').count(), 0);
   assert.deepEqual(await page.locator('.bubble').allTextContents(), ['Q1']);
-  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'moved.png') });
+  await picture(page, 'moved');
   await isSame();
 });
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { findings } from './support/axe.mjs';
+import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 import { stage } from './support/stage.mjs';
 
@@ -12,9 +13,6 @@ base_url = "${url}"
 models = ["one"]
 `;
 
-const picture = async (page, name) => {
-  if (process.env.EVERTURN_PICTURES) await page.screenshot({ path: `${process.env.EVERTURN_PICTURES}/callers-${name}.png` });
-};
 /** Presses a button by the keyboard. */
 const press = async (page, button) => {
   await page.locator(button).focus();
@@ -24,6 +22,7 @@ const token = async (page, of) => {
   await page.locator('#caller-token', { hasText: `The token of ${of}` }).waitFor();
   return page.locator('#caller-token code').textContent();
 };
+const isFocused = (page, label) => page.waitForFunction((wanted) => document.activeElement.ariaLabel === wanted, label);
 const row = (page, name) => page.locator('#caller-list li', { has: page.locator('.name', { hasText: new RegExp(`^${name}$`) }) });
 
 describe('with the real server', () => {
@@ -82,6 +81,7 @@ describe('with the real server', () => {
     await page.locator('#caller-parallel').fill('');
     await page.keyboard.press('Enter');
     await row(page, 'ann').getByText('Limits: 9 requests a minute, 5,000 tokens a day').waitFor();
+    await isFocused(page, 'Limits: ann');
     await row(page, 'ann').getByText('Today: 1 requests, 1,520 tokens').waitFor();
 
     await row(page, 'ann').getByRole('button', { name: 'New token' }).press('Enter');
@@ -95,6 +95,7 @@ describe('with the real server', () => {
     await row(page, 'ann').getByText('conversations and calls · revoked').waitFor();
     await answers(other, 401);
     assert.equal(await row(page, 'ann').getByRole('button', { name: 'Revoke' }).count(), 0);
+    await isFocused(page, 'Limits: ann'); // as its own button is gone
     const held = await page.evaluate(() => document.documentElement.outerHTML + JSON.stringify(localStorage));
     assert.ok(!held.includes(ann), 'a former token is nowhere on the page');
     assert.deepEqual(await findings(page), []);
@@ -123,11 +124,12 @@ describe('with many callers', () => {
         if (width < 760) await page.locator('#menu').click();
         await page.locator('#callers-button').click();
         await page.locator('#caller-list li').nth(3).waitFor();
-        await picture(page, `${width}-${colorScheme}`);
+        await picture(page, `callers-${width}-${colorScheme}`);
         assert.deepEqual(await findings(page), []);
-        await row(page, 'ann').getByRole('button', { name: 'Limits' }).click();
+        await isFocused(page, 'Limits: ann');
+        await page.keyboard.press('Enter');
         await page.locator('#caller-title', { hasText: 'Limits of ann' }).waitFor();
-        await picture(page, `${width}-${colorScheme}-limits`);
+        await picture(page, `callers-${width}-${colorScheme}-limits`);
         assert.deepEqual(await findings(page), []);
         const [dialog, shown] = await page.locator('#callers').evaluate((node) => [node.scrollWidth - node.clientWidth, innerWidth - node.offsetWidth]);
         assert.ok(dialog <= 0 && shown >= 0, `nothing is wider than the dialog: ${dialog} ${shown}`);
@@ -135,6 +137,8 @@ describe('with many callers', () => {
         assert.equal(await row(page, 'boss').getByRole('button').count(), 0, 'it belongs to the configuration');
         assert.ok(await row(page, 'ann').getByText('Today: 1,234 requests, 950,000 tokens, cost 1.25').isVisible());
         assert.equal(await page.locator('#caller-moneyPerDay').inputValue(), '2.5');
+        await press(page, '#caller-cancel');
+        await isFocused(page, 'Limits: ann');
         assert.deepEqual(page.wrongs, []);
       });
     }

@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { startServer } from './support/binary.mjs';
 import { launch, openPage, send } from './support/browser.mjs';
 import { program, startNats } from './support/nats.mjs';
+import { picture } from './support/picture.mjs';
 import { startProvider } from './support/provider.mjs';
 
 const options = program ? {} : { skip: 'EVERTURN_NATS_SERVER names no NATS server' };
@@ -64,23 +65,19 @@ async function lists(page, { title, state, aside }) {
 }
 
 test('the list of a page shows what another server does, without a reload', options, async () => {
-  const picture = async (name) => {
-    const folder = process.env.EVERTURN_PICTURES;
-    if (folder) await b.screenshot({ path: `${folder}/cluster-${name}.png` });
-  };
   await b.locator('#list .none').waitFor();
   provider.says({ status: 429, headers: { 'retry-after': '45' }, body: { error: { message: 'Slow down' } } });
   provider.says('There you are.');
   await send(a, 'What now?');
   await lists(b, { title: 'What now?', state: 'waiting', aside: /^[34]\d s$/ });
-  await picture('waiting');
+  await picture(b, 'cluster-waiting');
   const row = b.locator('#list li');
   const left = Number.parseInt(await row.locator('time').textContent(), 10);
   await b.waitForFunction((most) => Number.parseInt(document.querySelector('#list time').textContent, 10) < most, left);
 
   await a.locator('#retry-now').click();
   await lists(b, { title: 'What now?', state: 'idle', aside: /./ });
-  await picture('ended');
+  await picture(b, 'cluster-ended');
 
   // Renamed and deleted at the one, seen at the other.
   await row.click();

@@ -1,9 +1,9 @@
 // Conversations that exceed the model's context, on the page, with the real server and a provider on loopback that
 // enforces a token limit.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 
 /** The model's context, in tokens. */
@@ -45,8 +45,7 @@ const line = () => page.locator('#wait-line').textContent();
 const text = (on = page) => on.evaluate(() => document.querySelector('#transcript').innerText);
 const bubbles = () => page.locator('.bubble').allTextContents();
 const isAsked = ({ said }) => said[0].startsWith('You write a summary');
-const shot = (name, on = page) =>
-  process.env.EVERTURN_SHOTS && on.screenshot({ path: join(process.env.EVERTURN_SHOTS, `compaction-${name}.png`) });
+const shot = (name, on = page) => picture(on, `compaction-${name}`);
 
 /** Sends all but the last question; each is answered. */
 async function talk() {

@@ -1,9 +1,9 @@
 // The list of conversations: state, search, renaming, exporting and deleting, with the real server.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { openPage, send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 
 const config = (url) => `
@@ -106,7 +106,7 @@ test('a hit shows the passage that was found, and Enter opens the selected hit',
   assert.equal(await found.count(), 1, 'the others have it in their title');
   assert.match(await found.textContent(), /^….* It was a long year\. The harvest is in, and <b>all<\/b> is well\.$/);
   assert.deepEqual(await found.locator('mark').allTextContents(), ['harvest']);
-  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, 'search.png') });
+  await picture(page, 'search');
 
   const selected = page.locator('#list .selected .name');
   assert.equal(await selected.textContent(), 'Three: is the harvest late?', 'the first one');

@@ -10,6 +10,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { answerText, launch, openPage } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { startProvider } from './support/provider.mjs';
 
 const KEY = 'sk-live-0123456789abcdefghij-WXYZ';
@@ -40,7 +41,7 @@ afterEach(async () => {
 });
 
 const shots = process.env.EVERTURN_SHOTS;
-const shoot = (page, name) => shots && page.screenshot({ path: join(shots, `first-${name}.png`) });
+const shoot = (page, name) => picture(page, `first-${name}`);
 const data = () => join(folder, 'new', 'everturn.db');
 
 /** Runs the binary, types these lines, and returns what it says. */

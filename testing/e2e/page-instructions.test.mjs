@@ -1,9 +1,9 @@
 // A conversation's system prompt and parameters: set on the page, kept by the server, used by the next turns.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { findings } from './support/axe.mjs';
 import { openPage, send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 
 const config = (url) => `
@@ -117,7 +117,7 @@ for (const colorScheme of ['light', 'dark']) {
       await page.keyboard.press('Tab');
       await page.keyboard.type('0.5');
       assert.deepEqual(await findings(page), []);
-      if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, `instructions-${width}-${colorScheme}.png`) });
+      await picture(page, `instructions-${width}-${colorScheme}`);
       await page.keyboard.press('Enter');
       await page.locator('#instructions').waitFor({ state: 'hidden' });
       assert.equal(await page.evaluate(() => document.activeElement.id), 'instruct');

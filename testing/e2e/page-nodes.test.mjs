@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findings } from './support/axe.mjs';
+import { picture } from './support/picture.mjs';
 import { stage } from './support/stage.mjs';
 
 const on = stage();
@@ -25,7 +26,7 @@ test('the servers are listed with their turns, and refreshed while the panel is 
     'b, version 0.1.0\nmodels: main/large, route/best\ntools: github',
     'c, version 0.1.0',
   ]);
-  if (process.env.EVERTURN_PICTURES) await on.page.screenshot({ path: `${process.env.EVERTURN_PICTURES}/nodes.png` });
+  await picture(on.page, 'nodes');
   on.server.cluster = { node: 'b', nodes: [node('b', 21), node('c', 0)] };
   await until(() => document.querySelectorAll('#node-list li').length === 2);
   assert.deepEqual(await rows(), ['b.example:477721 turns · this server', 'c.example:47770 turns']);

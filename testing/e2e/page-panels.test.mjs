@@ -1,10 +1,10 @@
 // Every panel and dialog through the accessibility checker, on a phone and a desktop, light and dark. EVERTURN_SHOTS names a
 // directory for screenshots. The retry settings, providers and instructions have tests of their own that do the same.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { findings } from './support/axe.mjs';
 import { openPage, send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 import { stage } from './support/stage.mjs';
 
@@ -31,7 +31,7 @@ const options = ({ width, colorScheme }) => ({ colorScheme, reducedMotion: 'redu
 const looker = ({ width, colorScheme }) => async (page, state) => {
   assert.deepEqual(await findings(page), [], state);
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${state}: it fits`);
-  if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, `panel-${state.replaceAll(' ', '-')}-${width}-${colorScheme}.png`) });
+  await picture(page, `panel-${state}-${width}-${colorScheme}`);
 };
 
 const real = served(config, 1);

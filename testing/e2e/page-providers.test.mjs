@@ -4,6 +4,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { answerText, launch, openPage, send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { startProvider } from './support/provider.mjs';
 
 const KEY = 'sk-live-0123456789abcdefghij-WXYZ';
@@ -111,7 +112,7 @@ for (const colorScheme of ['light', 'dark']) {
       await open({ colorScheme, reducedMotion: 'reduce', viewport: { width, height: 780 } });
       const look = async (state) => {
         assert.deepEqual(await findings(page), [], state);
-        if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: `${process.env.EVERTURN_SHOTS}/providers-${state}-${width}-${colorScheme}.png` });
+        await picture(page, `providers-${state}-${width}-${colorScheme}`);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${state}: it fits`);
       };
       await look('first');

@@ -1,11 +1,10 @@
 // Questions of MCP servers (elicitation), answered on the page: with the real server, and real MCP servers in Node and Python.
-// EVERTURN_SHOTS names a directory for screenshots.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { findings } from './support/axe.mjs';
 import { openPage, send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
@@ -150,9 +149,8 @@ for (const width of [390, 1280]) {
       const look = async (state) => {
         assert.deepEqual(await findings(on), [], state);
         assert.ok(await on.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${state}: it fits`);
-        if (!process.env.EVERTURN_SHOTS) return;
-        await on.screenshot({ path: join(process.env.EVERTURN_SHOTS, `question-${state}-${width}-${colorScheme}.png`) });
-        await card(on).screenshot({ path: join(process.env.EVERTURN_SHOTS, `question-${state}-${width}-${colorScheme}-card.png`) });
+        await picture(on, `question-${state}-${width}-${colorScheme}`);
+        await picture(card(on), `question-${state}-${width}-${colorScheme}-card`);
       };
       await on.locator('#model option').first().waitFor({ state: 'attached' });
       await ask('every__trigger-url-elicitation', { url: 'http://pay.example/bill?nr=7', message: 'Pay first' }, on);

@@ -8,6 +8,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { answerText, launch, openPage, send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 
 const PHONE = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true };
 
@@ -231,7 +232,7 @@ for (const width of [390, 1280]) {
         const press = (key) => changes(() => keyboard.press(key));
         const isClean = async (state) => {
           assert.deepEqual(await findings(page), [], state);
-          if (process.env.EVERTURN_SHOTS) await page.screenshot({ path: join(process.env.EVERTURN_SHOTS, `settings-${state}-${width}-${colorScheme}.png`) });
+          await picture(page, `settings-${state}-${width}-${colorScheme}`);
         };
         await page.locator('#settings-button').focus();
         await keyboard.press('Enter');

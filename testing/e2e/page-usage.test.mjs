@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { findings } from './support/axe.mjs';
 import { send } from './support/browser.mjs';
+import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 import { stage } from './support/stage.mjs';
 
@@ -23,9 +24,6 @@ models = ["one"]
 `;
 
 const cells = (page, table) => page.locator(`${table} tr`).evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
-const picture = async (page, name) => {
-  if (process.env.EVERTURN_PICTURES) await page.screenshot({ path: `${process.env.EVERTURN_PICTURES}/usage-${name}.png` });
-};
 
 describe('with the real server', () => {
   const on = served(config, 1, { isKept: true });
@@ -88,7 +86,7 @@ describe('with figures of many days', () => {
         if (width < 760) await page.locator('#menu').click();
         await page.locator('#usage-button').click();
         await page.locator('#usage-models tbody tr').nth(2).waitFor();
-        await picture(page, `${width}-${colorScheme}`);
+        await picture(page, `usage-${width}-${colorScheme}`);
         assert.deepEqual(await findings(page), []);
         const [dialog, shown] = await page.locator('#usage').evaluate((node) => [node.scrollWidth - node.clientWidth, innerWidth - node.offsetWidth]);
         assert.ok(dialog <= 0 && shown >= 0, `nothing is wider than the dialog: ${dialog} ${shown}`);

@@ -15,13 +15,13 @@ const models = byId('caller-models');
 const problem = byId('callers-problem');
 const made = byId('caller-token');
 
-/** The fields of limits: what the server calls each, and how the list does. */
+/** The fields of limits: what the server calls each, and how the list tells it. */
 const LIMITS = [
-  ['requestsPerMinute', 'requests a minute'],
-  ['tokensPerMinute', 'tokens a minute'],
-  ['tokensPerDay', 'tokens a day'],
-  ['parallel', 'calls at once'],
-  ['moneyPerDay', 'in money a day'],
+  ['requestsPerMinute', '# requests a minute'],
+  ['tokensPerMinute', '# tokens a minute'],
+  ['tokensPerDay', '# tokens a day'],
+  ['parallel', '# calls at once'],
+  ['moneyPerDay', 'a cost of # a day'],
 ];
 const SCOPES = { chat: 'conversations', calls: 'calls', proxy: 'proxy', admin: 'administrator' };
 const WHOLE = new Intl.NumberFormat('en');
@@ -38,7 +38,11 @@ export class Callers {
   constructor() {
     byId('callers-button').addEventListener('click', () => this.open());
     byId('callers-close').addEventListener('click', () => dialog.close());
-    byId('caller-cancel').addEventListener('click', () => this.#edit());
+    byId('caller-cancel').addEventListener('click', () => {
+      const of = this.#changed;
+      this.#edit();
+      focusOn(of);
+    });
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#save();
@@ -50,6 +54,7 @@ export class Callers {
     dialog.showModal();
     this.#edit();
     await this.#load();
+    focusOn();
   }
 
   async #load() {
@@ -69,11 +74,13 @@ export class Callers {
   #row(caller, used) {
     const until = caller.until ? `until ${caller.until.replace(/T.*/, '')}` : '';
     const facts = [caller.scopes.map((each) => SCOPES[each] ?? each).join(' and '), caller.status, until].filter(Boolean).join(' · ');
-    const parts = [['name', caller.name], ['about', facts], ['about', limits(caller)], ['about', spent(used)]];
-    const about = parts.map(([className, text]) => element('span', { className }, oneLine(text, LONGEST)));
-    if (caller.configured) return element('li', {}, element('div', {}, ...about), element('span', { className: 'about' }, 'From the configuration'));
+    const parts = [['name', caller.name], ['about', facts], ['about', limits(caller)], ['about', spent(caller, used)]];
+    if (caller.configured) parts.push(['about', 'From the configuration']);
+    const about = parts.filter(([, text]) => text).map(([className, text]) => element('span', { className }, oneLine(text, LONGEST)));
+    if (caller.configured) return element('li', {}, element('div', {}, ...about));
     const button = (label, act) => {
       const made = element('button', { type: 'button', className: 'button', ariaLabel: `${label}: ${caller.name}` }, label);
+      made.dataset.caller = caller.name;
       made.addEventListener('click', act);
       return made;
     };
@@ -115,7 +122,7 @@ export class Callers {
         show(await makeCaller(until.value ? { ...wanted, until: until.value } : wanted));
       }
       this.#edit();
-    });
+    }, changed);
   }
 
   async #rotate({ name }) {
@@ -125,21 +132,22 @@ export class Callers {
 
   async #revoke({ name }) {
     const sure = await confirm({ title: `Revoke the token of ${name}?`, text: 'It is refused from then on. What it has is kept, and what it began goes on.', action: 'Revoke', keep: 'Keep' });
-    if (sure) await this.#does(() => revokeToken(name));
+    if (sure) await this.#does(() => revokeToken(name), name);
   }
 
-  /** Does something, and shows the list as it is then, or why it was not done. */
-  async #does(act) {
+  /** Does something, and shows the list as it is then, or why it was not done. If it was about a caller, the focus goes back there. */
+  async #does(act, about) {
+    if (form.ariaBusy === 'true') return;
     form.ariaBusy = 'true';
-    byId('caller-save').disabled = true;
     try {
       await act();
       await this.#load();
+      if (about) focusOn(about);
     } catch (error) {
       fail(error);
+      problem.scrollIntoView({ block: 'nearest' });
     }
     form.ariaBusy = 'false';
-    byId('caller-save').disabled = false;
   }
 }
 
@@ -147,15 +155,23 @@ function fail(error, before = '') {
   problem.textContent = `${before}${error.message}`.slice(0, LONGEST);
 }
 
+/** Focuses the first button of this caller; without one, of the list; else the field for a new name. */
+function focusOn(caller) {
+  const buttons = [...byId('caller-list').querySelectorAll('button')];
+  const first = buttons.find((button) => caller === undefined || button.dataset.caller === caller);
+  (first ?? (form.hidden ? byId('callers-close') : name)).focus();
+}
+
 function limits(caller) {
-  const known = LIMITS.filter(([key]) => caller[key] !== undefined).map(([key, words]) => `${WHOLE.format(caller[key])} ${words}`);
+  if (caller.scopes.includes('admin')) return '';
+  const known = LIMITS.filter(([key]) => caller[key] !== undefined).map(([key, words]) => words.replace('#', WHOLE.format(caller[key])));
   if (caller.priority === 'background') known.push('in the background');
   if (caller.models) known.push(`only ${caller.models.join(' ')}`);
   return known.length > 0 ? `Limits: ${known.join(', ')}` : 'No limits';
 }
 
-function spent(used) {
-  if (!used) return 'Today: nothing';
+function spent(caller, used) {
+  if (!used) return caller.status === 'valid' ? 'Today: nothing' : '';
   const cost = used.cost === undefined ? '' : `, cost ${used.cost.toFixed(used.cost < 0.1 ? 4 : 2)}`;
   return `Today: ${WHOLE.format(used.requests)} requests, ${WHOLE.format(used.inputTokens + used.outputTokens)} tokens${cost}`;
 }
