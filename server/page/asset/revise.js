@@ -57,9 +57,9 @@ function edit(message, text) {
   const cancel = element('button', { type: 'button', className: 'button' }, 'Cancel');
   const form = element('form', { className: 'revision' }, field, element('div', { className: 'row' }, cancel, send));
   const leave = () => {
-    passFocus(form);
-    form.remove();
     message.classList.remove('editing');
+    passFocus(form, message.querySelector('.edit'));
+    form.remove();
   };
   cancel.addEventListener('click', leave);
   form.addEventListener('keydown', (event) => {
