@@ -42,11 +42,12 @@ export const answers = [
 export function toolCall(path, { file, text }, { model, tools = [] }) {
   const offers = (name) => tools.some((tool) => (tool.name ?? tool.function?.name) === name);
   const shell = `printf %s '${text}' > '${file}'`;
-  if (/\/v1\/messages$/.test(path) && offers("Bash")) {
+  const bash = ["Bash", "bash"].find(offers);
+  if (/\/v1\/messages$/.test(path) && bash) {
     const input = JSON.stringify({ command: shell, description: "Write a file" });
     return [
       { type: "message_start", message: { id: "msg_0", type: "message", role: "assistant", model, content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: 7, output_tokens: 1 } } },
-      { type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "toolu_1", name: "Bash", input: {} } },
+      { type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "toolu_1", name: bash, input: {} } },
       { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: input.slice(0, 9) } },
       { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: input.slice(9) } },
       { type: "content_block_stop", index: 0 },
@@ -54,10 +55,10 @@ export function toolCall(path, { file, text }, { model, tools = [] }) {
       { type: "message_stop" },
     ].map(event);
   }
-  const name = ["exec_command", "shell_command", "shell"].find(offers);
-  if (/\/responses$/.test(path) && name) {
-    const command = { exec_command: { cmd: shell }, shell_command: { command: shell }, shell: { command: ["sh", "-c", shell] } }[name];
-    const item = { type: "function_call", id: "fc_1", call_id: "call_1", name, arguments: JSON.stringify(command), status: "completed" };
+  if (/\/responses$/.test(path)) {
+    // codex offers one tool that runs programs, which call the others.
+    const input = `text(await tools.exec_command(${JSON.stringify({ cmd: shell })}));`;
+    const item = { type: "custom_tool_call", id: "ctc_1", call_id: "call_1", name: "exec", input, status: "completed" };
     const usage = { input_tokens: 7, output_tokens: 5, total_tokens: 12 };
     const response = (more) => ({ id: "resp_0", object: "response", created_at: 1, model, output: [], ...more });
     return [

@@ -40,27 +40,26 @@ export const silent = (response) => {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.write(": nothing yet\n\n");
 };
-// Fails until so many seconds have passed since the first call.
+// Fails every call, until so many seconds have passed since the first one.
 export const outage = (seconds) => {
   let end;
-  const plan = [];
-  plan.shift = () => {
+  return () => {
     end ??= Date.now() + seconds * 1000;
     return Date.now() < end ? overloaded : undefined;
   };
-  return plan;
 };
+export const always = (failure) => () => failure;
 export const full = (response, path) =>
   path.endsWith("/responses")
     ? json(400, { error: { message: "Your input exceeds the context window of this model.", type: "invalid_request_error", param: "input", code: "context_length_exceeded" } })(response)
     : json(400, { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 205000 tokens > 200000 maximum" } })(response);
 export const refused = json(401, { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } });
 
-// Starts it with a plan of failures; `tool`: a file that the first answer asks the agent to write. Returns its address, and
-// the calls that it got.
+// Starts it with a plan of failures: those of the calls that do the work, in order, or a function that returns the failure of the
+// next call, whichever it is. `tool`: a file that the first answer asks the agent to write. Returns its address, and the calls
+// that it got.
 export async function start(plan, tool) {
   const calls = [];
-  const left = Object.hasOwn(plan, "shift") ? plan : [...plan];
   let writes = tool;
   const server = createServer((request, response) => {
     const path = new URL(request.url, "http://x").pathname;
@@ -70,10 +69,14 @@ export async function start(plan, tool) {
     request.on("end", () => {
       if (request.method !== "POST" || !answer) return json(404, { error: { message: "not here" } })(response);
       const body = Buffer.concat(parts);
-      calls.push({ path: request.url, headers: request.headers, body: body.toString(), at: Date.now() });
-      const failure = left.shift();
+      const call = { path: request.url, body: body.toString(), at: Date.now() };
+      calls.push(call);
+      const { model = "m", tools = [] } = JSON.parse(body);
+      // A call without tools is one for a title, which agents do not wait for. codex makes none, and puts its tools elsewhere.
+      call.works = tools.length > 0 || path.endsWith("/responses");
+      const failure = typeof plan === "function" ? plan() : call.works ? plan.shift() : undefined;
+      call.failed = failure !== undefined;
       if (failure) return failure(response, path);
-      const { model = "m" } = JSON.parse(body);
       response.writeHead(200, { "content-type": "text/event-stream", "request-id": `req-${calls.length}` });
       const asks = writes && toolCall(path, writes, JSON.parse(body));
       if (asks) writes = undefined;

@@ -2,53 +2,25 @@
 //
 //   node run.mjs EVERTURN BIN [AGENT,...] [SCENARIO,...]
 //
-// EVERTURN is the program, BIN the directory with the agents' executables. Prints a table in Markdown. `cargo xtask agents`
-// installs the agents and calls this.
+// EVERTURN is the program, BIN the directory with the agents' executables. An agent or scenario is named by its beginning.
+// Prints a table in Markdown. `cargo xtask agents` installs the agents and calls this. They mostly wait, so several run at
+// once: EVERTURN_AGENTS_AT_ONCE, 10 without it.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { cut, full, html, limited, outage, overloaded, refused, silent, start, TEXT, window } from "./provider.mjs";
+import { AGENTS } from "./agents.mjs";
+import { start, TEXT } from "./provider.mjs";
+import { SCENARIOS } from "./scenarios.mjs";
+import { serve } from "./server.mjs";
 
-const MOST_SECONDS = 900;
+const MOST_SECONDS = 50 * 60;
+const AT_ONCE = Number(process.env.EVERTURN_AGENTS_AT_ONCE ?? 10);
 
 const [everturn, bin, only, which] = process.argv.slice(2);
-
-// How each agent is asked once, and what its user's environment has. The provider stands where the vendor would.
-const AGENTS = {
-  claude: {
-    words: ["-p", "say hello", "--model", "claude-sonnet-4-5", "--allowedTools", "Bash"],
-    variables: (url) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "sk-ant-client", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" }),
-  },
-  codex: {
-    // The network's namespace is the sandbox; its own needs rights that are not there.
-    words: ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "say hello"],
-    variables: (url) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: "sk-client" }),
-  },
-  opencode: {
-    words: ["run", "-m", "anthropic/claude-sonnet-4-5", "say hello"],
-    variables: (url) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "sk-ant-client", OPENCODE_DISABLE_AUTOUPDATE: "1" }),
-  },
-  pi: {
-    words: ["--provider", "anthropic", "--model", "claude-sonnet-4-5", "-p", "say hello"],
-    variables: (url) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: "sk-ant-client", PI_OFFLINE: "1" }),
-  },
-};
-
-const SCENARIOS = {
-  "answers at once": { plan: [] },
-  "529, 3 times": { plan: [overloaded, overloaded, overloaded] },
-  "429, retry-after 70": { plan: [limited(70)] },
-  "503 in HTML, twice": { plan: [html, html] },
-  "cut before content, 3 times": { plan: [cut, cut, cut] },
-  "a plan's window that ends in 3 min": { plan: [window(180)] },
-  "silent once, until the idle timer": { plan: [silent] },
-  "529 for 5 min": { plan: outage(300) },
-  "529, 3 times, then a tool call": { plan: [overloaded, overloaded, overloaded], writes: "written by the agent" },
-  "401, always": { plan: Array(20).fill(refused), fails: true },
-  "a full context, always": { plan: Array(20).fill(full), fails: true },
-};
+const program = resolve(everturn);
 
 function inside() {
   // An empty network: no program can look for the outside.
@@ -58,7 +30,12 @@ function inside() {
   process.exit(ended.status ?? 1);
 }
 
-async function run(name, { words, variables }, { plan, writes }) {
+async function until(condition) {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 100));
+}
+
+// One agent through one scenario. `isDirect`: without Everturn.
+async function run(name, agent, { plan, writes, serve: config, kill }, isDirect) {
   // Not below /tmp: codex refuses to keep its helpers there.
   const base = join(process.cwd(), "target", "agents");
   mkdirSync(base, { recursive: true });
@@ -66,35 +43,113 @@ async function run(name, { words, variables }, { plan, writes }) {
   const work = join(home, "work");
   mkdirSync(work);
   const file = join(work, "written.txt");
-  const provider = await start(plan, writes && { file, text: writes });
-  const env = { HOME: home, PATH: [resolve(bin), process.env.PATH].join(delimiter), TERM: "dumb", TMPDIR: tmpdir(), ...variables(provider.url) };
-  const began = Date.now();
-  const child = spawn(resolve(everturn), ["with", name, ...words], { cwd: work, env, stdio: ["ignore", "pipe", "pipe"] });
+  const provider = await start(plan(), writes && { file, text: writes });
+  const basics = { HOME: home, PATH: [resolve(bin), process.env.PATH].join(delimiter), TERM: "dumb", TMPDIR: tmpdir() };
+  const env = { ...basics, EVERTURN_LOG: "everturn_orchestrator::relay=info", ...agent.variables(provider.url) };
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (output += piece));
+  const listen = (piece) => (output += piece);
+  const server = config === undefined ? undefined : await serve(program, home, { provider: provider.url, config, env, log: listen });
+  let command = [program, "with", ...(server ? ["--server", server.url] : []), name, ...agent.words];
+  if (isDirect) {
+    const { words = [], variables = {} } = agent.direct(provider.url, home);
+    command = [name, ...words, ...agent.words];
+    Object.assign(env, variables);
+  }
+  const began = Date.now();
+  const child = spawn(command[0], command.slice(1), { cwd: work, env, stdio: ["ignore", "pipe", "pipe"] });
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", listen);
   const limit = setTimeout(() => child.kill("SIGKILL"), MOST_SECONDS * 1000);
-  const code = await new Promise((done) => child.on("close", (code, signal) => done(code ?? signal)));
+  const ended = new Promise((done) => child.on("close", (code, signal) => done(code ?? signal)));
+  if (kill) {
+    const isOver = ended.then(() => true);
+    await Promise.race([isOver, until(() => told(output).length >= kill)]);
+    await server.kill();
+    await server.start();
+  }
+  const code = await ended;
   clearTimeout(limit);
+  await server?.kill();
   provider.close();
   const written = existsSync(file) ? readFileSync(file, "utf8") : undefined;
   rmSync(home, { recursive: true, force: true });
   return { code, written, output, calls: provider.calls, seconds: (Date.now() - began) / 1000 };
 }
 
+// The waits that the log tells of, in milliseconds.
+function told(output) {
+  const waits = output.matchAll(/a call waits.*?call=(\S+).*?attempt=(\d+) delay_ms=(\d+)/g);
+  return [...new Map([...waits].map(([, call, attempt, wait]) => [`${call} ${attempt}`, Number(wait)])).values()];
+}
+
+// Whether a wait was shorter than told. For calls that fail one after the other.
+function isHurried(calls, waits) {
+  const work = calls.filter((call) => call.works);
+  return waits.some((wait, at) => work[at + 1]?.at - work[at]?.at < wait - 500);
+}
+
+// Whether a request was answered twice.
+function isDoubled(calls) {
+  const answered = calls.filter((call) => !call.failed).map(({ path, body }) => createHash("sha256").update(`${path} ${body}`).digest("hex"));
+  return new Set(answered).size < answered.length;
+}
+
+// What an agent prints about a failure, without what differs from run to run.
+function said({ output }) {
+  const lines = output.replaceAll(/\x1b\[[0-9;]*m/g, "").split("\n");
+  const ours = /everturn_orchestrator|^\d{4}-\d\d-\d\dT/;
+  return lines
+    .filter((line) => !ours.test(line))
+    .map((line) => line.replaceAll(/https?:\/\/127\.0\.0\.1:\d+/g, "URL").replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "ID").trimEnd())
+    .filter((line) => line && !/^(provider|workdir|session id):/.test(line))
+    .join("\n");
+}
+
+// Returns the row of a table, and what is wrong, if anything.
+async function cell(name, agent, title, scenario) {
+  const result = await run(name, agent, scenario);
+  const { code, written, output, calls } = result;
+  const has = output.includes(TEXT);
+  const [failures, waits] = [calls.filter((call) => call.failed).length, told(output)];
+  const isOrdered = Array.isArray(scenario.plan());
+  const wrong = [];
+  let answer = has ? "whole" : "none";
+  if (scenario.fails) {
+    const direct = await run(name, agent, scenario, true);
+    const isSame = direct.code === code && direct.calls.length === calls.length && said(direct) === said(result);
+    if (!isSame) wrong.push(`direct: exit code ${direct.code}, ${direct.calls.length} calls:\n${said(direct)}\n--- behind Everturn:\n${said(result)}`);
+    answer = isSame ? "as direct" : "not as direct";
+  } else {
+    if (code !== 0 || !has) wrong.push("no answer");
+    if (written !== scenario.writes) wrong.push(`written: ${written}`);
+    else if (written) answer += ", file written";
+    if (failures !== waits.length) wrong.push(`${failures} failures, but ${waits.length} told`);
+    if (isOrdered && isHurried(calls, waits)) wrong.push(`waits shorter than ${waits.join(", ")} ms`);
+    if (isDoubled(calls)) wrong.push("a request was answered twice");
+  }
+  const row = `| ${name} | ${title} | ${code} | ${answer} | ${calls.length} | ${scenario.fails ? "" : waits.length} | ${result.seconds.toFixed(0)} |${wrong.length ? " **wrong**" : ""}`;
+  if (wrong.length) console.error(`--- ${name}, ${title}: ${wrong.join("; ")}\n${output.slice(-4000)}\n--- calls: ${calls.map((call) => `${call.path}${call.failed ? " failed" : ""}`).join(", ")}`);
+  return { row, isWrong: wrong.length > 0 };
+}
+
 async function main() {
   const chosen = (all, list) => Object.entries(all).filter(([name]) => !list || list.split(",").some((part) => name.startsWith(part)));
+  const cells = chosen(SCENARIOS, which).flatMap(([title, scenario]) =>
+    chosen(AGENTS, only).map(([name, agent]) => () => cell(name, agent, title, scenario)),
+  );
   let failed = 0;
-  console.log("| agent | provider | exit code | answer | calls | seconds |\n|---|---|---|---|---|---|");
-  for (const [name, agent] of chosen(AGENTS, only)) {
-    for (const [title, scenario] of chosen(SCENARIOS, which)) {
-      const { code, written, output, calls, seconds } = await run(name, agent, scenario);
-      const has = output.includes(TEXT);
-      const good = scenario.fails ? code !== 0 && !has : code === 0 && has && written === scenario.writes;
-      failed += good ? 0 : 1;
-      console.log(`| ${name} | ${title} | ${code} | ${has ? "whole" : "none"} | ${calls.length} | ${seconds.toFixed(1)} |${good ? "" : " **wrong**"}`);
-      if (!good) console.error(`--- ${name}, ${title}:\n${output.slice(-2000)}\n--- calls: ${calls.map((call) => call.path).join(" ")}`);
+  const rows = [];
+  const left = cells.entries();
+  const worker = async () => {
+    for (const [at, cell] of left) {
+      const { row, isWrong } = await cell();
+      failed += isWrong;
+      rows[at] = row;
+      console.error(row);
     }
-  }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  console.log("| agent | provider | exit code | answer | calls | waits told | seconds |\n|---|---|---|---|---|---|---|");
+  for (const row of rows) console.log(row);
   process.exit(failed ? 1 : 0);
 }
 

@@ -1,5 +1,7 @@
 //! Which requests are the same.
 
+mod members;
+
 use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
 
@@ -8,7 +10,8 @@ use super::RelayCall;
 /// Headers that tell callers apart.
 const CREDENTIALS: [&str; 5] = ["authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"];
 
-/// A hash of a request's credential, session, method, path and body. Names the request, and cannot be made without them.
+/// A hash of a request's credential, session, method, path and body. Names the request, and cannot be made without them. Within
+/// a session, bodies that differ in the order of their members are the same ([`members`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct CallKey([u8; 32]);
 
@@ -32,7 +35,10 @@ impl CallKey {
         part(request.method.as_str().as_bytes());
         part(request.path.as_bytes());
         part(request.query.as_deref().unwrap_or_default().as_bytes());
-        part(&request.body);
+        match call.session.as_ref().and_then(|_| members::ordered(&request.body)) {
+            Some(ordered) => ordered.iter().for_each(|piece| part(piece.as_bytes())),
+            None => part(&request.body),
+        }
         // Waits of callers without a name are found again by later versions.
         if let Some(caller) = &call.caller {
             part(caller.as_str().as_bytes());
