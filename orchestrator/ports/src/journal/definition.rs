@@ -65,7 +65,7 @@ pub struct Configured {
     /// The offered tools, by name. `None` = the configured ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// The schedule, by name and parameters ([`everturn_kernel::Schedule::saved`]). `None` = the configured one.
+    /// The schedule, by name and parameters (`SavedPolicy` of `everturn-pacing`). `None` = the configured one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Value>,
     /// Whether the turn retries automatically, if its message said so. `None` = as set for its conversation, or
