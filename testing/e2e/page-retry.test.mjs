@@ -289,7 +289,9 @@ test('a pressed button is released if its target is gone', async () => {
   await on.open();
   const turn = await on.begin();
   waits(turn, { nextAt: Date.now() + 60_000 });
-  await on.page.locator('#retry-now').click(); // nothing comes of it
+  const asked = on.commanded('retry.now');
+  await on.page.locator('#retry-now').click();
+  await asked; // nothing comes of it
   await on.line('Server overloaded, retrying now');
   await on.away();
   await on.page.locator('#connection', { hasText: '“Retry now” will be sent.' }).waitFor();
