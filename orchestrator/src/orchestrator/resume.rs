@@ -17,9 +17,10 @@ fn is_short(wait: Moment) -> bool {
 }
 
 impl Orchestrator {
-    /// Resumes every turn that an earlier process left unsealed. A waiting turn keeps the rest of its wait, a streaming turn
-    /// repeats its call, a turn that waits for a person keeps waiting. Turns that are due at once are resumed at the pace of
-    /// the timer. Returns the number of resumed turns. Call it once, before anything else.
+    /// Resumes every turn that an earlier process left unsealed. A waiting turn keeps the rest of its wait, unless it waited
+    /// for calls of others: it asks again at once. A streaming turn repeats its call, a turn that waits for a person keeps
+    /// waiting. Turns that are due at once are resumed at the pace of the timer. Returns the number of resumed turns. Call it
+    /// once, before anything else.
     ///
     /// If the journal is shared ([`Builder::cluster`](crate::Builder::cluster)), joins the other nodes, and resumes only turns
     /// whose node is gone.
