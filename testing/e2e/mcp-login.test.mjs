@@ -188,18 +188,6 @@ test('only the owner logs in, and an address that nobody asked for does nothing'
   assert.equal((await control()).issued, 0);
 });
 
-for (const colorScheme of ['light', 'dark']) {
-  for (const width of [390, 1280]) {
-    test(`nothing is found with a login that is needed, ${width} px, ${colorScheme}`, async () => {
-      await start();
-      await openTools({ colorScheme, reducedMotion: 'reduce', viewport: { width, height: 800 } });
-      await is('needs a login');
-      assert.deepEqual(await findings(page), []);
-      await picture(page, `login-${width}-${colorScheme}`);
-    });
-  }
-}
-
 for (const [width, colorScheme] of [[390, 'dark'], [1280, 'light']]) {
   test(`a call whose login was revoked waits, and goes on after a login on its card, ${width} px, ${colorScheme}`, async () => {
     await start();

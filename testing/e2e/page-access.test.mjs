@@ -1,7 +1,6 @@
-// Accessibility: the checker in the main states, names for screen readers, keyboard operation, and touch target sizes.
+// Accessibility beside the checker (support/states.mjs): names for screen readers, shortcuts, drafts, and touch target sizes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findings } from './support/axe.mjs';
 import { stage } from './support/stage.mjs';
 
 const on = stage();
@@ -10,72 +9,6 @@ const SAID =
   '# Title\n\nSome `code` and a [link](https://example.org), ~~gone~~.\n\n- [x] done\n- [ ] to do\n\n> said\n\n' +
   '| a | b |\n|---|--:|\n| 1 | 2 |\n\n```rust\n// It adds.\nfn add(a: u32) -> Option<&str> { let b = 42; Some("b") }\n```\n\n' +
   '```html\n<p class="x">text</p>\n```\n\n```diff\n- old\n+ new\n```\n';
-
-const call = (turn, toolCallId) => ({ stepId: `${turn.id}#0`, toolCallId, toolName: 'shell' });
-const isClean = async (state) => assert.deepEqual(await findings(on.page), [], state);
-
-for (const colorScheme of ['light', 'dark']) {
-  for (const [kind, size] of [['a desktop', {}], ['a phone', PHONE]]) {
-    test(`nothing is found on ${kind}, ${colorScheme}`, async () => {
-      await on.open('/', { colorScheme, reducedMotion: 'reduce', ...size });
-      await isClean('nothing said yet');
-      const turn = await on.begin('Explain');
-      turn.tell({ type: 'provider-retry', attempt: 0, delayMs: 600_000, message: '{"error":{"message":"Busy"}}', code: '429', maxAttempts: 9, target: 'demo/flaky' });
-      await on.until(() => !document.querySelector('#banner').hidden);
-      await isClean('a wait');
-      turn.tell({ type: 'reasoning-delta', delta: 'Let me think.' });
-      turn.say(SAID);
-      turn.tell({ type: 'tool-call', ...call(turn, 'a'), input: { command: 'ls' } }, { type: 'step-complete', stepId: `${turn.id}#0` });
-      turn.tell({ type: 'tool-result', ...call(turn, 'a'), content: 'one file', isError: false, durationMs: 3 });
-      await on.until(() => document.querySelectorAll('.hljs-keyword').length > 0 && document.querySelectorAll('.hljs-addition').length > 0);
-      await isClean('an answer being written');
-      turn.end('stop', { usage: { inputTokens: 3, outputTokens: 4 } });
-      await on.sealed();
-      await isClean('an answer');
-      const failed = await on.begin('Fail');
-      failed.tell({ type: 'error', message: 'HTTP 401: {"error":"bad key"}', code: '401', category: 'auth' });
-      failed.end('error');
-      await on.sealed();
-      await on.page.locator('.again').waitFor();
-      await on.page.locator('#list time', { hasText: /^Failed · now$/ }).waitFor({ state: 'attached' });
-      for (const fold of await on.page.locator('summary:visible').all()) await fold.click();
-      await isClean('an error, and all that can be unfolded');
-    });
-  }
-
-  test(`nothing is found in panels and dialogs, ${colorScheme}`, async () => {
-    await on.open('/', { colorScheme, reducedMotion: 'reduce' });
-    const turn = await on.begin('Explain');
-    turn.say('The harvest is in.');
-    turn.end();
-    await on.sealed();
-    await on.page.locator('#settings-button').click();
-    await isClean('settings');
-    await on.page.keyboard.press('Escape');
-    await on.page.locator('#conversation-button').click();
-    await isClean('menu');
-    await on.page.locator('#conversation-menu button', { hasText: 'Rename' }).click();
-    await isClean('rename');
-    await on.page.keyboard.press('Escape');
-    await on.page.locator('#conversation-button').click();
-    await on.page.locator('#conversation-menu button', { hasText: 'Delete' }).click();
-    await isClean('delete');
-    await on.page.keyboard.press('Escape');
-    await on.page.locator('#search').fill('Explain');
-    await on.page.locator('#list .none', { hasText: 'All titles and messages' }).waitFor();
-    await isClean('search');
-    await on.page.locator('#search').fill('harvest');
-    await on.page.locator('#list .found mark').waitFor();
-    await isClean('a passage');
-    await on.page.locator('#search').fill('');
-    await on.page.locator('#help').click();
-    await isClean('shortcuts');
-    await on.page.keyboard.press('Escape');
-    await on.page.reload();
-    await on.page.locator('.edit').click();
-    await isClean('editing');
-  });
-}
 
 test('touch targets are large enough', async () => {
   await on.open('/', PHONE);

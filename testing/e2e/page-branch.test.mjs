@@ -243,3 +243,19 @@ test('waits for the network are counted without a maximum', async () => {
     await page.locator('#retry-now').click();
   }
 });
+
+test('an edited message keeps its text files, which are not in the field', async () => {
+  await page.locator('#attach-file').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('One.') });
+  await page.locator('#files li').waitFor();
+  await say('Q1', 'A1');
+  await page.locator('.edit').click();
+  const field = page.locator('.revision textarea');
+  assert.equal(await field.inputValue(), 'Q1');
+  await field.fill('Q2');
+  provider.says('A2');
+  await field.press('Enter');
+  await shows('A2');
+  await settled();
+  assert.deepEqual(asked(), ['Q2\n\n<file name="notes.txt">\nOne.\n</file>']);
+  assert.equal(await page.locator('.turn:not(.replaced *) .file summary:visible').textContent(), 'notes.txt');
+});

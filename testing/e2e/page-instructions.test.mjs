@@ -24,7 +24,7 @@ async function instruct({ prompt, temperature, tokens, effort }) {
   await button().click();
   if (prompt !== undefined) await on.page.locator('#instructions').getByLabel('System prompt').fill(prompt);
   if (temperature !== undefined) await on.page.locator('#instructions').getByLabel('Temperature').fill(temperature);
-  if (tokens !== undefined) await on.page.locator('#instructions').getByLabel('Longest answer').fill(tokens);
+  if (tokens !== undefined) await on.page.locator('#instructions').getByLabel('Maximum answer').fill(tokens);
   if (effort !== undefined) await on.page.locator('#instructions').getByLabel('Reasoning effort').fill(effort);
   await on.page.locator('#instructions').getByRole('button', { name: 'Save' }).click();
   await on.page.locator('#instructions').waitFor({ state: 'hidden' });

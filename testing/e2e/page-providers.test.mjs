@@ -1,10 +1,8 @@
 // From nothing to a real answer: a key is pasted on the page, tried, and there.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { findings } from './support/axe.mjs';
 import { startServer } from './support/binary.mjs';
 import { answerText, launch, openPage, send } from './support/browser.mjs';
-import { picture } from './support/picture.mjs';
 import { startProvider } from './support/provider.mjs';
 
 const KEY = 'sk-live-0123456789abcdefghij-WXYZ';
@@ -105,43 +103,6 @@ test('what does not work is explained, with a way on', async () => {
   await result().getByText('groq could not be reached.').waitFor();
   assert.ok(!(await page.content()).includes(KEY.slice(0, 20)));
 });
-
-for (const colorScheme of ['light', 'dark']) {
-  for (const width of [390, 1280]) {
-    test(`the dialog works by keyboard and for screen readers, ${width} px, ${colorScheme}`, async () => {
-      await open({ colorScheme, reducedMotion: 'reduce', viewport: { width, height: 780 } });
-      const look = async (state) => {
-        assert.deepEqual(await findings(page), [], state);
-        await picture(page, `providers-${state}-${width}-${colorScheme}`);
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${state}: it fits`);
-      };
-      await look('first');
-      await page.locator('#offer-provider').focus();
-      await page.keyboard.press('Enter');
-      await page.locator('#provider-form').waitFor();
-      await page.waitForFunction(() => document.activeElement.id === 'provider-vendor');
-      await look('form');
-      await page.keyboard.type('Other, with OpenAI');
-      await page.keyboard.press('Tab');
-      await page.keyboard.type(KEY);
-      for (const text of ['', '', provider.url]) {
-        await page.keyboard.press('Tab'); // to the summary, the name, the address
-        await page.keyboard.type(text);
-      }
-      provider.says(REJECTED);
-      await page.keyboard.press('Enter');
-      await result().getByText('rejected the key').waitFor();
-      await look('rejected');
-      provider.says('OK');
-      await page.locator('#provider-address').focus();
-      await page.keyboard.press('Enter');
-      await result().getByText('answered').waitFor();
-      await look('added');
-      await page.keyboard.press('Escape');
-      await page.waitForFunction(() => !document.querySelector('#providers').open);
-    });
-  }
-}
 
 test('colours follow the system, or are chosen', async () => {
   await open({ colorScheme: 'light' });

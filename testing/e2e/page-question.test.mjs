@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { findings } from './support/axe.mjs';
 import { openPage, send } from './support/browser.mjs';
-import { picture } from './support/picture.mjs';
 import { served } from './support/served.mjs';
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
@@ -141,39 +139,3 @@ test('a stop takes the question back, and one that was interrupted is not left o
   await stage.crash({ meanwhile: async () => provider.says('Done then.') });
   await ends();
 });
-
-for (const width of [390, 1280]) {
-  for (const colorScheme of ['light', 'dark']) {
-    test(`a form works by keyboard and for screen readers, ${width} px, ${colorScheme}`, async () => {
-      const on = await openPage(browser, server.url, { colorScheme, reducedMotion: 'reduce', viewport: { width, height: 900 } });
-      const look = async (state) => {
-        assert.deepEqual(await findings(on), [], state);
-        assert.ok(await on.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${state}: it fits`);
-        await picture(on, `question-${state}-${width}-${colorScheme}`);
-        await picture(card(on), `question-${state}-${width}-${colorScheme}-card`);
-      };
-      await on.locator('#model option').first().waitFor({ state: 'attached' });
-      await ask('every__trigger-url-elicitation', { url: 'http://pay.example/bill?nr=7', message: 'Pay first' }, on);
-      await look('url');
-      provider.says('Done then.');
-      await button('Cancel', on).press('Enter');
-      await ends(on);
-      await ask('every__trigger-elicitation-request', {}, on);
-      await look('form');
-      await on.getByLabel('String', { exact: true }).focus();
-      await on.keyboard.press('Enter');
-      await card(on).getByText('Required.').waitFor();
-      await look('wrong');
-      await on.keyboard.type('Ada');
-      await on.keyboard.press('Tab');
-      await on.keyboard.press('Space');
-      provider.says('Done then.');
-      await on.getByLabel('String', { exact: true }).press('Enter');
-      await on.locator('.permission > p', { hasText: 'Answered' }).waitFor();
-      await on.waitForFunction(() => document.querySelectorAll('.settled .turn[aria-busy=false]').length === 2);
-      assert.match(told(), /"check": true/);
-      assert.deepEqual(on.wrongs, []);
-      await on.context().close();
-    });
-  }
-}

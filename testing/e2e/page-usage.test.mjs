@@ -41,7 +41,7 @@ describe('with the real server', () => {
     await on.crash();
     await page.locator('#usage-button').click();
     await page.locator('#usage-models tbody tr').waitFor();
-    assert.match(await page.locator('#usage-summary').textContent(), /^1 turn or call\. 1 of 2 requests were refused or failed\. 1 would have failed, and did not\./);
+    assert.match(await page.locator('#usage-summary').textContent(), /^1 turn or call\. 1 of 2 requests were refused or failed\. 1 survived a failure\./);
     const [head, row, total] = await cells(page, '#usage-models');
     assert.deepEqual(head, ['Model', 'Turns', 'Survived', 'Failed', 'Waited', 'Cost', 'Requests', 'Refused', 'Input', 'Cached', 'Output', 'Reasoning']);
     assert.deepEqual([row[0], ...row.slice(5)], ['sim/one', '1.54', '2', '1', '1,500', '0', '20', '0']);

@@ -5,7 +5,7 @@ import { byId } from './element.js';
 import { passFocus } from './focus.js';
 import * as notify from './notify.js';
 import { readable } from './readable.js';
-import { clock, failure, later, wait } from './wording.js';
+import { OFFLINE, clock, failure, later, wait } from './wording.js';
 
 /** For a longer wait, its end is shown instead of the rest, in milliseconds. */
 const LONG_MS = 3_600_000;
@@ -141,13 +141,14 @@ export class Banner {
     ]
       .filter(Boolean)
       .join(' · ');
-    const words = readable(retry.message);
+    const whole = readable(retry.message);
+    const words = whole?.replace(`${OFFLINE}: `, ''); // which the line above it says
     const what = this.isWaiting ? code : failure(retry) + (code ? ` (${code})` : '');
     // The page of a proxy often begins with the code: `502 Bad Gateway`.
     const isSaid = code && words?.startsWith(`${code} `);
     reason.textContent = [isSaid ? '' : what, words].filter(Boolean).join(': ');
     message.textContent = retry.message ?? '';
-    details.hidden = !retry.message || retry.message === words;
+    details.hidden = !retry.message || retry.message === whole;
     banner.hidden = false;
     clearInterval(this.#timer);
     if (this.isWaiting) this.#timer = setInterval(() => this.#tick(), 250);

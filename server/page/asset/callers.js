@@ -17,11 +17,11 @@ const made = byId('caller-token');
 
 /** The fields of limits: what the server calls each, and how the list tells it. */
 const LIMITS = [
-  ['requestsPerMinute', '# requests a minute'],
-  ['tokensPerMinute', '# tokens a minute'],
-  ['tokensPerDay', '# tokens a day'],
+  ['requestsPerMinute', '# requests per minute'],
+  ['tokensPerMinute', '# tokens per minute'],
+  ['tokensPerDay', '# tokens per day'],
   ['parallel', '# calls at once'],
-  ['moneyPerDay', 'a cost of # a day'],
+  ['moneyPerDay', 'a cost of # per day'],
 ];
 const SCOPES = { chat: 'conversations', calls: 'calls', proxy: 'proxy', admin: 'administrator' };
 const WHOLE = new Intl.NumberFormat('en');

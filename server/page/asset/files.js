@@ -70,6 +70,9 @@ export class Files {
 /** A message without its files. */
 export const withoutFiles = (text) => text.replaceAll(WRITTEN, '').trim();
 
+/** Another text with the files of a message. */
+export const withFilesOf = (message, text) => [text, ...(message.match(WRITTEN) ?? []).map((file) => file.trim())].filter(Boolean).join('\n\n');
+
 /** The parts of a message to show: its text, and its files, folded. */
 export function parts(text) {
   const files = [...text.matchAll(WRITTEN)].map(([, name, content]) => {

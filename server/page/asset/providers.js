@@ -98,7 +98,7 @@ export class Providers {
     address.required = !baseUrl;
     key.required = needsKey ?? false;
     if (!baseUrl) byId('provider-more').open = true;
-    byId('provider-keys').replaceChildren(...(keys ? ['Make a key at ', link(keys)] : needsKey ? [] : ['It needs no key, unless it was set up with one.']));
+    byId('provider-keys').replaceChildren(...(keys ? ['Make a key at ', link(keys)] : needsKey ? [] : ['Leave the key empty unless the endpoint needs one.']));
     tell();
   }
 
@@ -129,7 +129,7 @@ export class Providers {
   }
 
   async #remove(which) {
-    const sure = await confirm({ title: `Remove ${which}?`, text: 'Its key is deleted. Conversations stay, and can go on with another model.', action: 'Remove', keep: 'Keep' });
+    const sure = await confirm({ title: `Remove ${which}?`, text: 'Its key will be deleted. Conversations are kept, and can continue with another model.', action: 'Remove', keep: 'Keep' });
     if (!sure) return;
     try {
       await removeProvider(which);

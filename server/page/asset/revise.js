@@ -1,6 +1,7 @@
 // The actions to answer a message again and to edit it. They identify the message by the `seq` of its chunk.
 import { modelChoice } from './choice.js';
 import { byId, element } from './element.js';
+import { withFilesOf, withoutFiles } from './files.js';
 import { passFocus, sendsOnEnter } from './focus.js';
 import { answersIn, copyOffer } from './source.js';
 
@@ -26,10 +27,10 @@ export function answerOffers() {
   return offers;
 }
 
-/** Beside a user message: replaces it with a field to edit its text. */
+/** Beside a user message: replaces it with a field to edit its text. Its text files stay as they are. */
 export function editOffer(text) {
   const button = element('button', { type: 'button', className: 'quiet small edit' }, 'Edit');
-  button.addEventListener('click', () => edit(button.closest('.user'), text));
+  button.addEventListener('click', () => edit(button.closest('.user'), text, withoutFiles(text)));
   return button;
 }
 
@@ -41,21 +42,22 @@ export function release() {
 /** Runs `change`, which shows the messages anew. One that is being edited stays so, with what was written. */
 export function keepEdits(change) {
   const edits = [...column.querySelectorAll('.revision')].filter((form) => !form.querySelector(':disabled'));
-  const kept = edits.map((form) => ({ seq: form.closest('.user').dataset.seq, field: form.querySelector('textarea') }));
+  const kept = edits.map((form) => ({ seq: form.closest('.user').dataset.seq, former: form.former, field: form.querySelector('textarea') }));
   const { activeElement } = document;
   change();
-  for (const { seq, field } of kept) {
+  for (const { seq, former, field } of kept) {
     const message = column.querySelector(`.user[data-seq="${seq}"]`);
-    if (message) edit(message, field.value);
+    if (message) edit(message, former, field.value);
   }
   if (kept.length > 0 && activeElement.isConnected) activeElement.focus();
 }
 
-function edit(message, text) {
+/** `former`: the whole message; `text`: what is written in the field. */
+function edit(message, former, text) {
   const field = element('textarea', { value: text, ariaLabel: 'Message', rows: Math.min(text.split('\n').length + 1, 12) });
   const send = element('button', { type: 'submit', className: 'button strong' }, 'Send');
   const cancel = element('button', { type: 'button', className: 'button' }, 'Cancel');
-  const form = element('form', { className: 'revision' }, field, element('div', { className: 'row' }, cancel, send));
+  const form = element('form', { className: 'revision', former }, field, element('div', { className: 'row' }, cancel, send));
   const leave = () => {
     message.classList.remove('editing');
     passFocus(form, message.querySelector('.edit'));
@@ -70,7 +72,7 @@ function edit(message, text) {
   sendsOnEnter(field);
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const revised = field.value.trim();
+    const revised = withFilesOf(former, field.value.trim());
     if (!revised || field.disabled) return;
     for (const part of [field, send]) part.disabled = true;
     onRevise({ seq: Number(message.dataset.seq), message: revised });

@@ -23,7 +23,18 @@ export function protocols() {
 export function ask(refused) {
   const known = headers().authorization;
   if (known && known !== refused) return Promise.resolve(); // given meanwhile
-  asking ??= new Promise((resolve) => {
+  asking ??= unread().then(() => asked(refused));
+  return asking;
+}
+
+/** Waits while a token that was just made is on display: it is shown only once, and must not be covered. */
+function unread() {
+  const dialog = byId('callers');
+  return new Promise((resolve) => (byId('caller-token').hidden ? resolve() : dialog.addEventListener('close', resolve, { once: true })));
+}
+
+function asked(refused) {
+  return new Promise((resolve) => {
     const dialog = byId('token');
     const field = byId('token-field');
     if (refused) byId('token-note').textContent = 'Token not accepted. Try again.';
@@ -41,5 +52,4 @@ export function ask(refused) {
       { once: true },
     );
   });
-  return asking;
 }

@@ -104,7 +104,8 @@ export class Usage {
       plot.append(bar);
     }
     byId('usage-plot').replaceChildren(plot);
-    byId('usage-most').textContent = most > 0 ? `${amount(most)} a day` : 'Nothing was used';
+    byId('usage-most').textContent = `${amount(most)} a day`;
+    byId('usage-most').closest('figure').hidden = most === 0;
     byId('usage-from').textContent = from;
     byId('usage-to').textContent = to;
     const keys = names.map((name, at) => element('span', { className: at === 0 ? 'whole' : 'marked', hidden: name === '' }, name));
@@ -120,11 +121,11 @@ function cost({ cost: known, unpriced }) {
 }
 
 function summary({ turns, survived, waitedMs, requests, refusals }) {
-  if (requests === 0) return 'Nothing was used in this time.';
+  if (requests === 0) return 'Nothing was used in this period.';
   const answers = `${WHOLE.format(turns)} ${turns === 1 ? 'turn or call' : 'turns and calls'}`;
   const failures = refusals === 0 ? 'No request was refused.' : `${WHOLE.format(refusals)} of ${WHOLE.format(requests)} requests were refused or failed.`;
-  const saved = survived === 0 ? '' : ` ${WHOLE.format(survived)} would have failed, and did not.`;
-  const waited = waitedMs < 1000 ? '' : ` All waits together: ${wait(Math.ceil(waitedMs / 1000))}.`;
+  const saved = survived === 0 ? '' : ` ${WHOLE.format(survived)} survived a failure.`;
+  const waited = waitedMs < 1000 ? '' : ` Total wait: ${wait(Math.ceil(waitedMs / 1000))}.`;
   return `${answers}. ${failures}${saved}${waited}`;
 }
 

@@ -41,7 +41,7 @@ const CODES = {
 };
 
 /** The server's message for a turn that waits for the server's own network. */
-const OFFLINE = 'Offline, waiting for the network';
+export const OFFLINE = 'Offline, waiting for the network';
 
 /** A failure in a few words, by its category, else by its HTTP code. */
 export function failure({ category, code, message = '' }) {
