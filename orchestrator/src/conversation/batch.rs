@@ -306,7 +306,12 @@ impl Batch {
             Want::Nothing => self.was_waiting,
             Want::Wake(..) | Want::Tools { .. } | Want::Person { .. } => false,
         };
-        turn.steps().saturating_add(turn.retries()).saturating_add(is_one_more.into())
+        let ended_by = turn.outcome().and_then(|outcome| outcome.failure.as_ref());
+        let is_of_call = ended_by.is_some_and(|failure| failure.category != Category::Internal);
+        // What ended the turn was known without a call.
+        let is_one_less = is_of_call && self.called.is_none() && !self.was_waiting;
+        let most = turn.steps().saturating_add(turn.retries()).saturating_add(is_one_more.into());
+        most.saturating_sub(is_one_less.into())
     }
 
     fn metrics(&self, turn: &Turn, outcome: &Outcome) -> TurnMetrics {

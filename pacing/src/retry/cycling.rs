@@ -8,7 +8,7 @@ use everturn_kernel::{
 };
 use everturn_wire::{Category, RetryOutcome};
 
-use super::others::reason;
+use super::others::{hinted_ms, reason};
 
 /// Minimum and maximum wait for a rate limit, in milliseconds.
 const CLAMP: (u64, u64) = (1_000, 60_000);
@@ -59,9 +59,8 @@ impl Cycling {
     }
 
     /// Asks a target after a wait. The rest of the target's hint either lengthens the wait or is reported as cut short.
-    fn ask(&self, question: &Question<'_>, seen: &Seen, next: usize, wait_ms: u64) -> Ask {
-        let said = question.ledger.failures.iter().chain([seen]).filter(|seen| seen.target == next);
-        let hint_ms = said.map(|seen| seen.hint_ends().since(question.now)).max().unwrap_or(0);
+    fn ask(&self, question: &Question<'_>, next: usize, wait_ms: u64) -> Ask {
+        let hint_ms = hinted_ms(question, next);
         let (wait_ms, clamped) = match wait_ms {
             _ if wait_ms >= hint_ms => (wait_ms, false),
             _ if self.clamp_hints => (wait_ms, true),
@@ -106,7 +105,7 @@ impl Schedule for Cycling {
         let current = ledger.target;
         let seen = Seen::new(now, ledger, failure);
         if failure.category == Category::ServerError && failure.retryable {
-            return self.ask(question, &seen, current, self.own_ms(&seen, true)).into();
+            return self.ask(question, current, self.own_ms(&seen, true)).into();
         }
         let left: Vec<usize> = question.left().filter(|index| !(drops && *index == current)).collect();
         let Some(next) = left.iter().copied().find(|index| *index > current).or(left.first().copied()) else {
@@ -117,7 +116,7 @@ impl Schedule for Cycling {
         let is_over = left.iter().all(|index| cycle.iter().any(|seen| seen.target == *index));
         let cycle_ms = if is_over { self.cycle_ms(&cycle, &left) } else { 0 };
         let own_ms = if drops { 0 } else { self.own_ms(&seen, next == current) };
-        let mut ask = self.ask(question, &seen, next, own_ms.max(cycle_ms));
+        let mut ask = self.ask(question, next, own_ms.max(cycle_ms));
         (ask.drops_failed, ask.ends_cycle) = (drops, is_over);
         ask.into()
     }

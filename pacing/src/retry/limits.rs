@@ -10,7 +10,7 @@ use everturn_kernel::{
 };
 use everturn_wire::{Category, RetryOutcome};
 
-use super::others::reason;
+use super::others::{hinted_ms, reason};
 
 /// First wait if the provider named no end, in milliseconds. Each further wait doubles.
 const FIRST_MS: u64 = 15 * 60 * 1_000;
@@ -59,7 +59,7 @@ fn refuse(question: &Question<'_>, ask: Ask) -> Directive {
 
 fn sit_out_wait(question: &Question<'_>, mut ask: Ask) -> Directive {
     let Question { failure, ledger, .. } = *question;
-    let own_ms = failure.hint_ms.filter(|_| ask.target == ledger.target).unwrap_or(0);
+    let own_ms = if ask.target == ledger.target { hinted_ms(question, ask.target) } else { 0 };
     let asked_ms = wait_ms(ask.wait);
     let wait_ms = asked_ms.max(if ask.clamped { 0 } else { own_ms });
     let is_beyond = failure.hint_ms.is_some() && question.left_ms.is_some_and(|left_ms| wait_ms > left_ms);
@@ -67,7 +67,7 @@ fn sit_out_wait(question: &Question<'_>, mut ask: Ask) -> Directive {
     if wait_ms == 0 || !(failure.category == Category::QuotaExhausted || is_beyond) {
         return ask.into();
     }
-    // A wait that is not charged need not cut the failure's own hint short.
+    // A wait that is not charged need not cut a hint of the failed target short.
     ask.clamped &= ask.target != ledger.target;
     sit_out(question, ask, asked_ms.max(own_ms))
 }
@@ -80,7 +80,7 @@ fn sit_out_end(question: &Question<'_>, given_up: GiveUp) -> Directive {
         return given_up.into();
     }
     let ask = Ask::new(ledger.target, Duration::ZERO).because(reason(question));
-    sit_out(question, ask, failure.hint_ms.unwrap_or(0))
+    sit_out(question, ask, hinted_ms(question, ledger.target))
 }
 
 /// Returns the minimum wait, in milliseconds: an estimate if the provider named no end, else little. A provider that

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String};
 
-use everturn_kernel::{Health, Question, is_of_request, is_refusal};
+use everturn_kernel::{Health, Question, Seen, is_of_request, is_refusal};
 use everturn_wire::Category;
 
 /// Returns the targets that may be asked instead of the failed one, as indexes. Excludes those that would send the same
@@ -34,6 +34,13 @@ pub(super) fn earliest(
     };
     let other = others(question).filter(|index| !refuses(index)).map(unblock).min();
     own.into_iter().chain(other).min_by_key(|(wait_ms, _)| *wait_ms)
+}
+
+/// Returns how much is left of the longest hint that a target gave in this step, in milliseconds.
+pub(super) fn hinted_ms(question: &Question<'_>, target: usize) -> u64 {
+    let last = Seen::new(question.now, question.ledger, question.failure);
+    let of_target = question.ledger.failures.iter().chain([&last]).filter(|seen| seen.target == target);
+    of_target.map(|seen| seen.hint_ends().since(question.now)).max().unwrap_or(0)
 }
 
 /// Returns the reason for leaving a target, in words.

@@ -1,7 +1,7 @@
 //! Waiting out usage limits.
 
 use everturn_kernel::{Budget, Schedule};
-use everturn_pacing::{Exponential, LongLimits, RetryPolicy};
+use everturn_pacing::{Cycling, Exponential, LongLimits, RetryPolicy};
 use everturn_testkit::{Delays, START};
 use everturn_wire::{Category, Failure};
 
@@ -119,6 +119,16 @@ fn a_wall_uses_up_no_retry_and_no_budget() {
     assert_eq!(passed.transcript(), "call a, 32400000, call a, 1000, call a, recovered");
     let refused = run("a", one(), [used_up(9 * HOUR), busy(), busy()]);
     assert_eq!(refused.transcript(), "call a, 32400000, call a, 1000, call a, exhausted, error");
+}
+
+#[test]
+fn a_parked_wait_outlasts_an_earlier_and_longer_hint() {
+    let budget = Budget { max_wait_ms: Some(100_000), ..Budget::default() };
+    let cycling = Cycling { max_attempts: 9, ..Cycling::default() };
+    let mut run = RouteRun::within(budget, targets("a"), sitting_out(cycling));
+    assert!([30 * HOUR, 90_000].into_iter().all(|hint_ms| run.fail(fails(Category::RateLimited, hint_ms))));
+    run.answer();
+    assert_eq!(run.transcript(), "call a, 60000 clamped, call a, 107940000, call a, recovered");
 }
 
 #[test]
