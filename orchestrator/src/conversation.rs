@@ -28,13 +28,13 @@ use tokio::sync::Notify;
 use crate::{
     Cursor, Error, Head, JournalError, NodeId, Stored, TurnRecord, Version,
     cluster::Peers,
-    layer::Layer,
     log::EventLog,
     memory::{Account, Memory, weight},
     model_settings::OfConversation,
     observer::Observers,
     permission::Grants,
     question::Questions,
+    retry_scope::RetryScope,
     shutdown::Shutdown,
     timer::Timers,
 };
@@ -59,7 +59,7 @@ const TOLD_AND_LOST: u64 = 1 << 32;
 pub(crate) struct Conversation {
     pub(crate) id: ConversationId,
     /// The conversation's retry settings.
-    pub(crate) retry: Arc<Layer>,
+    pub(crate) retry: Arc<RetryScope>,
     /// What it sets for its model.
     pub(crate) model_settings: OfConversation,
     /// The tools that are allowed for the whole conversation.

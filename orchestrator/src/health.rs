@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::{
     JournalError, StateStore,
-    notice::{Notice, Teller, ago},
+    notice::{Notice, NoticeSender, ago},
     state::save_changes,
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct SharedHealth {
     rejections: Mutex<HashMap<String, Failure>>,
     /// Notified of every change.
     changed: watch::Sender<()>,
-    pub(crate) teller: Teller,
+    pub(crate) notices: NoticeSender,
 }
 
 impl SharedHealth {
@@ -76,7 +76,7 @@ impl SharedHealth {
         self.changed.send_replace(());
         if is_new && is_of_all_nodes(failure) {
             let (target, category) = (target.name.clone(), failure.category);
-            self.teller.tell(&Notice::Failed { target, category, hint_ms: failure.hint_ms });
+            self.notices.tell(&Notice::Failed { target, category, hint_ms: failure.hint_ms });
         }
     }
 
@@ -106,7 +106,7 @@ impl SharedHealth {
         if self.lock().clear(asked_at, target) {
             self.changed.send_replace(());
             let asked_ms_ago = now.since(asked_at);
-            self.teller.tell(&Notice::Answered { target: target.name.clone(), asked_ms_ago });
+            self.notices.tell(&Notice::Answered { target: target.name.clone(), asked_ms_ago });
         }
     }
 

@@ -136,9 +136,9 @@ pub(crate) fn ago(now: Millis, ms: u64) -> Millis {
 
 /// Tells the other nodes; without any, does nothing.
 #[derive(Default)]
-pub(crate) struct Teller(OnceLock<Arc<dyn LiveBus>>);
+pub(crate) struct NoticeSender(OnceLock<Arc<dyn LiveBus>>);
 
-impl Teller {
+impl NoticeSender {
     /// Tells the nodes that this bus reaches, from now on.
     pub(crate) fn set(&self, bus: Arc<dyn LiveBus>) {
         let _ = self.0.set(bus);
@@ -153,9 +153,9 @@ impl Teller {
     }
 }
 
-impl fmt::Debug for Teller {
+impl fmt::Debug for NoticeSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Teller").field("tells", &self.0.get().is_some()).finish()
+        f.debug_struct("NoticeSender").field("tells", &self.0.get().is_some()).finish()
     }
 }
 

@@ -21,10 +21,10 @@ use tokio::sync::{oneshot, watch};
 use crate::{
     JournalError, StateStore,
     clock::Clock,
-    notice::{Notice, Teller},
+    notice::{Notice, NoticeSender},
     state::save_changes,
 };
-pub(crate) use admitted::{Admitted, Asker, Pass, size};
+pub(crate) use admitted::{Admitted, AdmittedCall, Asker, size};
 use elsewhere::Demands;
 use line::{Line, Place, Waiter, Woken};
 pub(crate) use pace::{Pace, Paced};
@@ -46,7 +46,7 @@ pub(crate) struct Pacing {
     woken: Woken,
     /// Notified of every change to save.
     changed: watch::Sender<()>,
-    pub(crate) teller: Teller,
+    pub(crate) notices: NoticeSender,
 }
 
 #[derive(Default)]
@@ -149,7 +149,7 @@ impl Pacing {
                 self.keep_counts(asker.caller.as_ref());
                 if probes {
                     let (target, turn) = (target.to_owned(), call.turn.clone());
-                    self.teller.tell(&Notice::Probing { target, turn });
+                    self.notices.tell(&Notice::Probing { target, turn });
                 }
                 Entry::Go(Admitted::new(self, target, asker, ticket, now))
             }
@@ -232,7 +232,7 @@ impl Pacing {
     }
 
     fn tell_open(&self, target: &str, asked_ms_ago: u64) {
-        self.teller.tell(&Notice::Opened { target: target.to_owned(), asked_ms_ago });
+        self.notices.tell(&Notice::Opened { target: target.to_owned(), asked_ms_ago });
     }
 
     /// `asked_at`: when the call was made.
@@ -257,7 +257,7 @@ impl Pacing {
             (is_open, inner.news_of_refusal(target, failure, now))
         });
         if let Some(notice) = news {
-            self.teller.tell(&notice);
+            self.notices.tell(&notice);
         } else if is_open && failure.unreached.is_none() {
             self.tell_open(target, now.since(asked_at));
         }

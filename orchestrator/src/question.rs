@@ -14,12 +14,12 @@ pub(crate) struct Questions(Mutex<Vec<Open>>);
 #[derive(Debug)]
 struct Open {
     question: Question,
-    answer: oneshot::Sender<Given>,
+    answer: oneshot::Sender<Answer>,
 }
 
-/// What a person gave.
+/// A person's answer, checked.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct Answer {
     pub(crate) action: QuestionAction,
     /// Only if the question is accepted, and one that fits.
     pub(crate) content: Option<Value>,
@@ -29,7 +29,7 @@ pub(crate) struct Given {
 
 impl Questions {
     /// Opens a question. Its answer is received once; it ends with [`close`](Self::close).
-    pub(crate) fn open(&self, question: Question) -> oneshot::Receiver<Given> {
+    pub(crate) fn open(&self, question: Question) -> oneshot::Receiver<Answer> {
         let (answer, given) = oneshot::channel();
         self.all().push(Open { question, answer });
         given
@@ -69,7 +69,7 @@ impl Questions {
         drop(all);
         // Fails if the tool has just ended.
         let QuestionAnswer { action, name, via, .. } = answer;
-        Ok(open.answer.send(Given { action, content, name, via }).is_ok())
+        Ok(open.answer.send(Answer { action, content, name, via }).is_ok())
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Open>> {

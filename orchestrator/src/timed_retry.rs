@@ -7,7 +7,7 @@ use everturn_kernel::{Directive, NextCall, Question, Retry, RetryStrategy, Sched
 use everturn_pacing::RetryPolicy;
 use everturn_wire::RetryOutcome;
 
-use crate::{Clock, health::SharedHealth, layer::Switch, telemetry::GaugeGuard};
+use crate::{Clock, health::SharedHealth, retry_scope::Switch, telemetry::GaugeGuard};
 
 /// A turn's schedule, which knows the target health shared by all turns of the process, and waits with real timers.
 pub(crate) struct TimedRetry {

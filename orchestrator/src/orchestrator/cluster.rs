@@ -61,8 +61,8 @@ impl Orchestrator {
         self.follow_list(peers).await?;
         let live = &peers.cluster.live;
         tokio::spawn(hear(self.parts(), live.notices().await?));
-        self.ports.pacing.teller.set(live.clone());
-        self.ports.health.teller.set(live.clone());
+        self.ports.pacing.notices.set(live.clone());
+        self.ports.health.notices.set(live.clone());
         self.beat(peers, true).await?;
         let count = self.take_over(peers).await?;
         tokio::spawn(keep(self.parts(), peers.clone()));

@@ -104,7 +104,7 @@ impl Drop for Admitted {
 }
 
 /// An admitted call of a turn.
-pub(crate) struct Pass {
+pub(crate) struct AdmittedCall {
     pub(crate) admitted: Admitted,
     pub(crate) asker: Asker,
     pub(crate) clock: Arc<dyn Clock>,
@@ -114,11 +114,11 @@ pub(crate) struct Pass {
     pub(crate) waits_for_network: bool,
 }
 
-impl Pass {
+impl AdmittedCall {
     /// Returns the events of the call. If it reached nobody because there is no network, the turn receives a hold instead of the
     /// failure.
     pub(crate) fn watch<S>(self, events: S) -> Watched<S> {
-        Watched { events, pass: Some(self), limits: Limits::default(), is_heard: false }
+        Watched { events, call: Some(self), limits: Limits::default(), is_heard: false }
     }
 
     fn fails(self, failure: Failure, limits: &Limits) -> StreamEvent {
@@ -153,7 +153,7 @@ impl Pass {
 pub(crate) struct Watched<S> {
     events: S,
     /// Present until the call is over.
-    pass: Option<Pass>,
+    call: Option<AdmittedCall>,
     limits: Limits,
     is_heard: bool,
 }
@@ -167,8 +167,8 @@ impl<S> Watched<S> {
                 return None;
             }
             StreamEvent::Failed(failure) => {
-                return Some(match self.pass.take() {
-                    Some(pass) if !self.is_heard => pass.fails(failure, &self.limits),
+                return Some(match self.call.take() {
+                    Some(call) if !self.is_heard => call.fails(failure, &self.limits),
                     _ => StreamEvent::Failed(failure),
                 });
             }
@@ -176,15 +176,15 @@ impl<S> Watched<S> {
             StreamEvent::Silent(_) => return Some(event),
             _ => {}
         }
-        if let Some(pass) = &mut self.pass {
+        if let Some(call) = &mut self.call {
             if !std::mem::replace(&mut self.is_heard, true) {
-                pass.hears(&self.limits);
+                call.hears(&self.limits);
             }
             match &event {
                 StreamEvent::Usage(usage) => {
-                    pass.admitted.used(size(&Figures::from(usage), pass.asker.price.as_ref()));
+                    call.admitted.used(size(&Figures::from(usage), call.asker.price.as_ref()));
                 }
-                StreamEvent::Finished(_) => self.pass = None,
+                StreamEvent::Finished(_) => self.call = None,
                 _ => {}
             }
         }

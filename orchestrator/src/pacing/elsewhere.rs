@@ -67,7 +67,7 @@ impl Pacing {
             // Parts of callers' limits may have moved here.
             self.look();
         }
-        news.iter().for_each(|notice| self.teller.tell(notice));
+        news.iter().for_each(|notice| self.notices.tell(notice));
     }
 
     /// Gives the parts of nodes that are gone to those that are left.

@@ -8,12 +8,12 @@ use everturn_wire::Failure;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
 
-use super::{Admitted, Asker, Entry, Pacing, Pass, callers};
+use super::{Admitted, AdmittedCall, Asker, Entry, Pacing, callers};
 use crate::{clock::Clock, health::SharedHealth, telemetry};
 
 /// When a call is made.
 pub(crate) enum Paced {
-    Now(Pass),
+    Now(AdmittedCall),
     /// After a moment that nobody needs to be told of.
     Soon(Pace),
     /// Not now: this is said instead.
@@ -59,13 +59,13 @@ impl Pace {
         }
         if self.insists {
             match self.pacing.insist(&self.model, &self.asker, now) {
-                Ok(admitted) => return Paced::Now(self.pass(admitted)),
+                Ok(admitted) => return Paced::Now(self.begin(admitted)),
                 Err(wait) if !self.waits_for_caller => return self.refused(wait),
                 Err(_) => {}
             }
         }
         match self.pacing.enter(&self.model, &self.asker, now) {
-            Entry::Go(admitted) => Paced::Now(self.pass(admitted)),
+            Entry::Go(admitted) => Paced::Now(self.begin(admitted)),
             Entry::Wait(wait) if is_silent(wait) => Paced::Soon(self),
             Entry::Wait(wait) => self.held(wait),
         }
@@ -74,17 +74,17 @@ impl Pace {
     /// Waits a moment, then makes the call.
     pub(crate) fn soon(
         self,
-        start: impl FnOnce(Pass) -> BoxStream<'static, StreamEvent> + Send + 'static,
+        start: impl FnOnce(AdmittedCall) -> BoxStream<'static, StreamEvent> + Send + 'static,
     ) -> BoxStream<'static, StreamEvent> {
         let entered = async move {
             let Self { pacing, clock, model, asker, .. } = &self;
             let paced = match pacing.admitted(model, asker, &**clock, |wait| !is_silent(wait)).await {
-                Entry::Go(admitted) => Paced::Now(self.pass(admitted)),
+                Entry::Go(admitted) => Paced::Now(self.begin(admitted)),
                 // In line again, so that its conversation is woken.
                 Entry::Wait(_) => self.enter(),
             };
             match paced {
-                Paced::Now(pass) => start(pass),
+                Paced::Now(call) => start(call),
                 Paced::Held(event) => stream::once(future::ready(event)).boxed(),
                 Paced::Soon(pace) => pace.soon(start),
             }
@@ -102,7 +102,7 @@ impl Pace {
         // A turn that cannot afford the wait calls the provider and gets its error, unless its caller may not.
         if hold.in_budget && hold.wait_ms > self.affordable_ms {
             return match self.pacing.insist(&self.model, &self.asker, now) {
-                Ok(admitted) => Paced::Now(self.pass(admitted)),
+                Ok(admitted) => Paced::Now(self.begin(admitted)),
                 Err(wait) => self.refused(wait),
             };
         }
@@ -120,9 +120,9 @@ impl Pace {
         Paced::Held(StreamEvent::Failed(refused))
     }
 
-    fn pass(self, admitted: Admitted) -> Pass {
+    fn begin(self, admitted: Admitted) -> AdmittedCall {
         let Self { asker, clock, health, waits_for_network, .. } = self;
-        Pass { admitted, asker, clock, health, waits_for_network }
+        AdmittedCall { admitted, asker, clock, health, waits_for_network }
     }
 }
 

@@ -39,7 +39,7 @@ struct Node {
 
 fn node() -> Node {
     let (pacing, bus) = (Arc::<Pacing>::default(), Arc::<Bus>::default());
-    pacing.teller.set(bus.clone());
+    pacing.notices.set(bus.clone());
     Node { pacing, bus }
 }
 

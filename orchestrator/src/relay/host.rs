@@ -31,7 +31,7 @@ use super::{
 use crate::{
     health,
     memory::Metered,
-    pacing::{Asker, Pace, Paced, Pass, size},
+    pacing::{AdmittedCall, Asker, Pace, Paced, size},
     session::Ports,
     shutdown::Stage,
     telemetry,
@@ -80,7 +80,7 @@ impl CallHost {
         let (usage, caller) = (self.ports.usage.clone(), self.asked.caller.clone());
         self.called = (!matches!(pace, Paced::Held(_))).then(|| leg.target.clone());
         let on_route = turn.target().map(|target| (self.ports.health.clone(), target.clone()));
-        let start = move |pass: Pass| {
+        let start = move |call: AdmittedCall| {
             telemetry::provider_called(&name);
             let asked = Figures { requests: 1, ..Figures::default() };
             usage.add(caller.as_ref().map(CallerName::as_str), &leg.target, clock.now(), &asked);
@@ -92,13 +92,13 @@ impl CallHost {
             };
             match on_route {
                 Some((health, target)) => {
-                    pass.watch(health::watched(facts, target, health, move || clock.now()).boxed()).boxed()
+                    call.watch(health::watched(facts, target, health, move || clock.now()).boxed()).boxed()
                 }
-                None => pass.watch(facts).boxed(),
+                None => call.watch(facts).boxed(),
             }
         };
         match pace {
-            Paced::Now(pass) => start(pass),
+            Paced::Now(call) => start(call),
             Paced::Soon(pace) => pace.soon(start),
             Paced::Held(event) => stream::once(future::ready(event)).boxed(),
         }

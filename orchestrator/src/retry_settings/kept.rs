@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, broadcast};
 use super::{Base, Begun, Maker, Set};
 use crate::{
     JournalError, StateStore,
-    layer::{Layer, Switch},
+    retry_scope::{RetryScope, Switch},
     state::{Document, change_document},
 };
 
@@ -24,7 +24,7 @@ const PLACES: usize = 64;
 
 /// The settings of all scopes.
 pub(crate) struct RetryScopes {
-    pub(crate) global: Arc<Layer>,
+    pub(crate) global: Arc<RetryScope>,
     /// What applies if no scope sets it: whether failures are retried, and the fallback chains.
     pub(crate) configured: RetrySettings,
     /// Announces every change.
@@ -155,7 +155,7 @@ impl RetryScopes {
 
     /// Whether a turn retries automatically: set by its message, else by its conversation, else globally, else in the
     /// configuration.
-    pub(crate) fn switch(&self, message: Option<bool>, conversation: &Arc<Layer>) -> Switch {
+    pub(crate) fn switch(&self, message: Option<bool>, conversation: &Arc<RetryScope>) -> Switch {
         let configured = self.configured.enabled.unwrap_or(true);
         Switch { message, conversation: conversation.clone(), global: self.global.clone(), configured }
     }

@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::{
     new_id,
-    question::{Given, Questions},
+    question::{Answer, Questions},
 };
 
 /// The people who can answer questions of a call. A call has one open question at a time; others wait for it. Cheap to clone.
@@ -120,14 +120,14 @@ impl People {
             () = happened => None,
         };
         let (reply, outcome, who) = match given {
-            Some(Ok(Given { action: QuestionAction::Accept, content, name, via })) => {
+            Some(Ok(Answer { action: QuestionAction::Accept, content, name, via })) => {
                 let content = content.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
                 (Some(Reply::Accepted(content)), QuestionOutcome::Accepted, (name, via))
             }
-            Some(Ok(Given { action: QuestionAction::Decline, name, via, .. })) => {
+            Some(Ok(Answer { action: QuestionAction::Decline, name, via, .. })) => {
                 (Some(Reply::Declined), QuestionOutcome::Declined, (name, via))
             }
-            Some(Ok(Given { name, via, .. })) => {
+            Some(Ok(Answer { name, via, .. })) => {
                 (Some(Reply::Cancelled), QuestionOutcome::Cancelled, (name, via))
             }
             Some(Err(_)) => (Some(Reply::Cancelled), QuestionOutcome::Cancelled, (None, None)),

@@ -21,9 +21,9 @@ impl Tool for Named {
 }
 
 /// Offers what it is given; is starting as long as that is nothing.
-struct Shelf(&'static str, watch::Sender<Listed>);
+struct Source(&'static str, watch::Sender<Listed>);
 
-impl Shelf {
+impl Source {
     fn new(name: &'static str, tools: &[&'static str]) -> Arc<Self> {
         Arc::new(Self(name, watch::Sender::new(listed(name, tools))))
     }
@@ -38,7 +38,7 @@ fn listed(of: &'static str, tools: &[&'static str]) -> Listed {
 }
 
 #[async_trait]
-impl ToolSource for Shelf {
+impl ToolSource for Source {
     fn name(&self) -> &str {
         self.0
     }
@@ -60,8 +60,8 @@ impl ToolSource for Shelf {
     }
 }
 
-fn toolbox(own: &[&'static str], shelves: &[Arc<Shelf>]) -> Toolbox {
-    let sources = shelves.iter().map(|shelf| shelf.clone() as Arc<dyn ToolSource>).collect();
+fn toolbox(own: &[&'static str], sources: &[Arc<Source>]) -> Toolbox {
+    let sources = sources.iter().map(|source| source.clone() as Arc<dyn ToolSource>).collect();
     Toolbox::new(listed("own", own).to_vec(), sources)
 }
 
@@ -71,18 +71,18 @@ fn names(tools: &ToolSet) -> Vec<&str> {
 
 #[test]
 fn what_a_turn_is_offered_changes_with_the_sources() {
-    let shelf = Shelf::new("a", &["a1"]);
-    let toolbox = toolbox(&["own"], std::slice::from_ref(&shelf));
+    let source = Source::new("a", &["a1"]);
+    let toolbox = toolbox(&["own"], std::slice::from_ref(&source));
     let first = toolbox.current();
     assert!(first.is(&toolbox.current()), "nothing is made anew as long as nothing changes");
-    shelf.put(&["a1", "a2"]);
+    source.put(&["a1", "a2"]);
     assert_eq!((names(&first), names(&toolbox.current())), (vec!["a1", "own"], vec!["a1", "a2", "own"]));
 }
 
 #[test]
 fn no_source_takes_the_place_of_another_tool() {
-    let shelves = [Shelf::new("a", &["x", "y"]), Shelf::new("b", &["y", "z"])];
-    let toolbox = toolbox(&["x"], &shelves);
+    let sources = [Source::new("a", &["x", "y"]), Source::new("b", &["y", "z"])];
+    let toolbox = toolbox(&["x"], &sources);
     let tools = toolbox.current();
     let of = |name: &str| tools.get(name).unwrap().spec().description;
     assert_eq!([of("x"), of("y"), of("z")], ["own", "a", "b"]);
@@ -99,8 +99,8 @@ fn no_source_takes_the_place_of_another_tool() {
 
 #[test]
 fn turns_with_the_same_tools_share_what_defines_them() {
-    let shelf = Shelf::new("a", &["a1"]);
-    let toolbox = toolbox(&[], std::slice::from_ref(&shelf));
+    let source = Source::new("a", &["a1"]);
+    let toolbox = toolbox(&[], std::slice::from_ref(&source));
     let base = |prompt: &str| {
         let tools = Some(vec!["a1".to_owned()]);
         Arc::new(Configured { tools, system_prompt: Some(prompt.to_owned()), ..Configured::default() })
@@ -109,7 +109,7 @@ fn turns_with_the_same_tools_share_what_defines_them() {
     let defining = |base: &Arc<Configured>| toolbox.defining(base.clone(), &toolbox.current());
     assert!(Arc::ptr_eq(&defining(&one), &one), "what it was configured with, as long as that is right");
     let old = toolbox.current();
-    shelf.put(&["a1", "a2"]);
+    source.put(&["a1", "a2"]);
     let (first, second) = (defining(&one), defining(&one));
     assert!(Arc::ptr_eq(&first, &second));
     let tools = |configured: &Configured| configured.tools.clone().unwrap();
@@ -123,7 +123,7 @@ fn turns_with_the_same_tools_share_what_defines_them() {
 
 #[tokio::test(start_paused = true)]
 async fn only_sources_that_may_offer_what_is_missing_are_waited_for() {
-    let (up, starting) = (Shelf::new("up", &["up1"]), Shelf::new("starting", &[]));
+    let (up, starting) = (Source::new("up", &["up1"]), Source::new("starting", &[]));
     let toolbox = toolbox(&["own"], &[up, starting.clone()]);
     let waits = async |names: &[&str]| {
         let (begun, names) =

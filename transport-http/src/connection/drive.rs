@@ -22,22 +22,22 @@ use tokio_rustls::TlsAcceptor;
 use super::{
     ConnectionLimits, Peer,
     activity::Phase,
-    open::{CLOSED, Seat},
+    open::{CLOSED, Slot},
     tls::Stream,
-    watched::{Given, Socket, Taken},
+    watched::{RequestBody, ResponseBody, Socket},
 };
 
 /// Serves one connection until its client leaves, a limit is reached, or the server shuts down and the request is
 /// answered.
 pub(super) async fn drive(
     stream: TcpStream,
-    seat: Seat,
+    slot: Slot,
     router: Router,
     limits: ConnectionLimits,
     acceptor: Option<TlsAcceptor>,
     mut closed: watch::Receiver<bool>,
 ) {
-    let activity = seat.activity.clone();
+    let activity = slot.activity.clone();
     let peer = stream.peer_addr().ok().map(Peer);
     let stream = match acceptor {
         None => Stream::Plain(stream),
@@ -69,7 +69,8 @@ pub(super) async fn drive(
         if let Some(peer) = peer {
             head.extensions.insert(peer);
         }
-        let answer = Taken::body(body, &activity).map(|body| router.call(Request::from_parts(head, body)));
+        let answer =
+            RequestBody::body(body, &activity).map(|body| router.call(Request::from_parts(head, body)));
         async move {
             // An evicted connection never begins a request, which would be cut off.
             let Some(answer) = answer else { return pending().await };
@@ -77,10 +78,10 @@ pub(super) async fn drive(
             if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
                 activity.enter(Phase::Upgraded);
             }
-            Ok::<_, Infallible>(answer.map(|body: Body| Given::new(body, activity)))
+            Ok::<_, Infallible>(answer.map(|body: Body| ResponseBody::new(body, activity)))
         }
     });
-    let socket = TokioIo::new(Socket::new(stream, seat));
+    let socket = TokioIo::new(Socket::new(stream, slot));
     let connection = http1::Builder::new().serve_connection(socket, service).with_upgrades();
     pin!(connection);
     // The deadline of the next phase is no sooner than this.

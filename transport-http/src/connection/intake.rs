@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::open::{CLOSED, Open, Seat};
+use super::open::{CLOSED, Open, Slot};
 
 /// Minimum interval between two log messages about the same problem.
 const LOG_EVERY: Duration = Duration::from_secs(10);
@@ -29,14 +29,14 @@ impl Intake {
     }
 
     /// Returns the next connection with its slot. Cancel-safe.
-    pub(super) async fn next(&mut self) -> (TcpStream, Seat) {
+    pub(super) async fn next(&mut self) -> (TcpStream, Slot) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    if let Some(seat) = self.seat().await {
+                    if let Some(slot) = self.reserve().await {
                         // The socket may be closed already, which shows when it is used.
                         let _ = stream.set_nodelay(true);
-                        return (stream, seat);
+                        return (stream, slot);
                     }
                 }
                 Err(error) => self.refused(&error).await,
@@ -45,7 +45,7 @@ impl Intake {
     }
 
     /// Reserves a slot; if none is free, evicts the connection that has been idle longest.
-    async fn seat(&mut self) -> Option<Seat> {
+    async fn reserve(&mut self) -> Option<Slot> {
         if self.open.is_full() {
             let makes_room = self.open.evict();
             if self.may_log() {
@@ -67,7 +67,7 @@ impl Intake {
             }
             yield_now().await;
         }
-        Some(self.open.seat())
+        Some(self.open.reserve())
     }
 
     async fn refused(&mut self, error: &io::Error) {
@@ -117,7 +117,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut intake = Intake::new(listener, Arc::new(Open::new(ConnectionLimits::default())));
-        let (_client, (accepted, _seat)) = tokio::join!(TcpStream::connect(address), intake.next());
+        let (_client, (accepted, _slot)) = tokio::join!(TcpStream::connect(address), intake.next());
         assert!(accepted.nodelay().unwrap());
     }
 

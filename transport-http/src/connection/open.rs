@@ -25,7 +25,7 @@ pub(super) struct Open {
 
 /// A connection's slot; held as long as its socket.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Slot {
     number: u64,
     open: Arc<Open>,
     pub(super) activity: Arc<Activity>,
@@ -47,11 +47,11 @@ impl Open {
     }
 
     /// Reserves a slot. The limit may be exceeded by one while the evicted connection is being closed.
-    pub(super) fn seat(self: &Arc<Self>) -> Seat {
+    pub(super) fn reserve(self: &Arc<Self>) -> Slot {
         let (number, activity) = (self.next.fetch_add(1, Ordering::Relaxed), Arc::new(Activity::new()));
         self.lock().insert(number, activity.clone());
         gauge!(OPEN).increment(1.0);
-        Seat { number, open: self.clone(), activity }
+        Slot { number, open: self.clone(), activity }
     }
 
     /// Evicts the connection that has been idle longest. Returns false if all are being served.
@@ -73,7 +73,7 @@ impl Open {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.open.lock().remove(&self.number);
         gauge!(OPEN).decrement(1.0);

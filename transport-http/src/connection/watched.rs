@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{
     activity::{Activity, Phase},
-    open::Seat,
+    open::Slot,
     tls::Stream,
 };
 
@@ -21,16 +21,16 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Socket {
     stream: Stream,
-    seat: Seat,
+    slot: Slot,
 }
 
 impl Socket {
-    pub(super) fn new(stream: Stream, seat: Seat) -> Self {
-        Self { stream, seat }
+    pub(super) fn new(stream: Stream, slot: Slot) -> Self {
+        Self { stream, slot }
     }
 
     fn sent<T>(&self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        self.seat.activity.sent(polled.is_ready());
+        self.slot.activity.sent(polled.is_ready());
         polled
     }
 }
@@ -44,7 +44,7 @@ impl AsyncRead for Socket {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
         if buf.filled().len() > before {
-            self.seat.activity.heard();
+            self.slot.activity.heard();
         }
         Poll::Ready(Ok(()))
     }
@@ -79,12 +79,12 @@ impl AsyncWrite for Socket {
 }
 
 /// The body of a request.
-pub(super) struct Taken {
+pub(super) struct RequestBody {
     body: Incoming,
     activity: Arc<Activity>,
 }
 
-impl Taken {
+impl RequestBody {
     /// Returns `None` if the connection is being evicted.
     pub(super) fn body(body: Incoming, activity: &Arc<Activity>) -> Option<Body> {
         if body.is_end_stream() {
@@ -94,7 +94,7 @@ impl Taken {
     }
 }
 
-impl HttpBody for Taken {
+impl HttpBody for RequestBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -120,25 +120,25 @@ impl HttpBody for Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for RequestBody {
     fn drop(&mut self) {
         self.activity.has_body();
     }
 }
 
 /// The body of a response.
-pub(super) struct Given {
+pub(super) struct ResponseBody {
     body: Body,
     activity: Arc<Activity>,
 }
 
-impl Given {
+impl ResponseBody {
     pub(super) fn new(body: Body, activity: Arc<Activity>) -> Self {
         Self { body, activity }
     }
 }
 
-impl HttpBody for Given {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -158,7 +158,7 @@ impl HttpBody for Given {
     }
 }
 
-impl Drop for Given {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
         self.activity.enter(Phase::Idle);
     }

@@ -15,7 +15,7 @@ use crate::{
     memory::{Account, Metered},
     model::Model,
     observer::Observers,
-    pacing::{Asker, Pace, Pass, size},
+    pacing::{AdmittedCall, Asker, Pace, size},
     panic::panic_text,
     session::{
         image,
@@ -108,7 +108,7 @@ pub(super) struct Start {
 
 impl Start {
     /// Makes the call and returns its events.
-    pub(super) fn call(self, pass: Pass) -> BoxStream<'static, StreamEvent> {
+    pub(super) fn call(self, admitted: AdmittedCall) -> BoxStream<'static, StreamEvent> {
         let Self {
             model,
             request,
@@ -143,7 +143,7 @@ impl Start {
         let events = Metered::new(events, account);
         // Each layer adds a cost per delta; the usual call has only one.
         if call.is_none() && on_route.is_none() && summary.is_none() {
-            return pass.watch(events).boxed();
+            return admitted.watch(events).boxed();
         }
         let now = move || clock.now();
         let events = match call {
@@ -154,7 +154,7 @@ impl Start {
             Some((health, target)) => health::watched(events, target, health, now).boxed(),
             None => events,
         };
-        let events = pass.watch(events);
+        let events = admitted.watch(events);
         match summary {
             Some(cut) => summary::collected(events, cut),
             None => events.boxed(),

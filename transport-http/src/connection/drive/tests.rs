@@ -24,7 +24,7 @@ async fn told(open: &Arc<Open>, router: Router, sent: &[&str], then: impl FnOnce
     let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
     let (_close, closed) = watch::channel(false);
-    let mut driven = pin!(drive(stream, open.seat(), router, ConnectionLimits::default(), None, closed));
+    let mut driven = pin!(drive(stream, open.reserve(), router, ConnectionLimits::default(), None, closed));
     for piece in sent {
         assert!(poll!(&mut driven).is_pending());
         client.write_all(piece.as_bytes()).await.unwrap();

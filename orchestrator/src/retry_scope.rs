@@ -6,9 +6,9 @@ use everturn_wire::RetrySettings;
 
 /// The current retry settings of one scope.
 #[derive(Debug, Default)]
-pub(crate) struct Layer(RwLock<Option<Arc<RetrySettings>>>);
+pub(crate) struct RetryScope(RwLock<Option<Arc<RetrySettings>>>);
 
-impl Layer {
+impl RetryScope {
     /// Returns the settings; `None` = none are set.
     pub(crate) fn get(&self) -> Option<Arc<RetrySettings>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -28,15 +28,15 @@ impl Layer {
 /// Whether a turn retries automatically. Changes apply to running turns, unless the turn's own message decides.
 pub(crate) struct Switch {
     pub(crate) message: Option<bool>,
-    pub(crate) conversation: Arc<Layer>,
-    pub(crate) global: Arc<Layer>,
+    pub(crate) conversation: Arc<RetryScope>,
+    pub(crate) global: Arc<RetryScope>,
     /// Applies if no scope decides.
     pub(crate) configured: bool,
 }
 
 impl Switch {
     pub(crate) fn is_on(&self) -> bool {
-        let set = |layer: &Layer| layer.get().and_then(|settings| settings.enabled);
+        let set = |scope: &RetryScope| scope.get().and_then(|settings| settings.enabled);
         let set = self.message.or_else(|| set(&self.conversation)).or_else(|| set(&self.global));
         set.unwrap_or(self.configured)
     }
