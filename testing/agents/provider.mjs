@@ -84,6 +84,8 @@ export async function start(plan, tool) {
       response.end();
     });
   });
+  // By default it closes idle connections after 5 s, which is how long the first wait lasts: one request in a few would meet that.
+  server.keepAliveTimeout = 0;
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { url: `http://127.0.0.1:${server.address().port}`, calls, close: () => server.closeAllConnections?.() ?? server.close() };
 }
