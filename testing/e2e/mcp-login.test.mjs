@@ -209,7 +209,11 @@ for (const [width, colorScheme] of [[390, 'dark'], [1280, 'light']]) {
     await page.waitForFunction(() => document.querySelector('.settled .turn div.answer'));
     assert.match(await answerText(page), /Greeted\./);
     assert.match(JSON.stringify(provider.requests.at(-1)), /hello, friend/);
-    assert.deepEqual(await page.locator('.permission > p').allTextContents(), ['Logged in (locked)']);
+    const ended = () => page.locator('.permission > p').allTextContents();
+    assert.deepEqual(await ended(), ['Logged in (locked)']);
+    await page.reload();
+    await page.locator('.history .tool').waitFor();
+    assert.deepEqual(await ended(), ['Logged in (locked)']);
     assert.equal((await control()).calls, 1, 'the refused call had no effect');
   });
 }

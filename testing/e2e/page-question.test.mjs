@@ -45,6 +45,17 @@ beforeEach(async () => {
 
 const card = (on = page) => on.locator('.question');
 const answered = (on = page) => on.locator('.permission > p').allTextContents();
+/** How the questions ended, and whether that is marked as a refusal. */
+const lines = () => page.locator('.permission > p').evaluateAll((nodes) => nodes.map(({ textContent, className }) => [textContent, className]));
+
+/** The page shows the same from history, without the events. */
+async function isSame(...expected) {
+  const live = await lines();
+  assert.deepEqual(live.map(([text]) => text), expected);
+  await page.reload();
+  await page.locator('.history .tool').first().waitFor();
+  assert.deepEqual(await lines(), live);
+}
 const button = (name, on = page) => card(on).getByRole('button', { name });
 /** The result of the last call, as the model got it. */
 const told = () => provider.requests.at(-1).said.at(-1);
@@ -93,11 +104,7 @@ test('a form is filled, checked and sent, and survives a reload', async () => {
   }
   assert.ok(!told().includes('homepage'), 'what is empty is left out');
   await card().waitFor({ state: 'detached' });
-  assert.deepEqual(await answered(), ['Answered (every) (page)']);
-  // From history, without the events.
-  await page.reload();
-  await page.locator('.permission > p').waitFor();
-  assert.deepEqual(await answered(), ['Answered (every) (page)']);
+  await isSame('Answered (every) (page)');
   const exported = await (await fetch(`${server.url}/conversations/${/#\/c\/(.+)$/.exec(page.url())[1]}/export?format=markdown`)).text();
   assert.ok(exported.includes('Ada'), 'only because the tool repeats it in its result');
   assert.deepEqual(page.wrongs, []);
@@ -114,6 +121,7 @@ test('a question is declined on one page and disappears on the other', async () 
   assert.deepEqual(await answered(other), ['Declined to answer (hotel) (page)']);
   await ends();
   await other.context().close();
+  await isSame('Declined to answer (hotel) (page)');
   assert.deepEqual(page.wrongs, []);
 });
 
@@ -127,6 +135,12 @@ test('a page is shown with its host, and opened only by the person', async () =>
   await button('I opened it').click();
   await ends();
   assert.match(told(), /"action": "accept"/);
+  await isSame('Answered (every) (page)');
+  await ask('every__trigger-url-elicitation', { url: 'https://pay.example/bill?nr=8', message: 'Pay again' });
+  provider.says('Done then.');
+  await button('Cancel').click();
+  await page.waitForFunction(() => document.querySelectorAll('.settled .turn[aria-busy=false]').length === 2);
+  await isSame('Answered (every) (page)', 'Dismissed the question (every) (page)');
   assert.deepEqual(page.wrongs, []);
 });
 
@@ -135,6 +149,7 @@ test('a stop takes the question back, and one that was interrupted is not left o
   await page.locator('#stop').click();
   await card().waitFor({ state: 'detached' });
   await settled();
+  await isSame();
   await ask('hotel__book');
   await stage.crash({ meanwhile: async () => provider.says('Done then.') });
   await ends();

@@ -227,3 +227,34 @@ test('a message sent while an unanswered turn is shown is not a retry', async ()
   assert.deepEqual(await on.bubbles(), ['One', 'Two']);
   assert.equal(await on.page.locator('.replaced').count(), 0);
 });
+
+test('how the questions of tools ended is the same, whatever became of them', async () => {
+  await on.open();
+  const turn = await on.begin();
+  const ends = [
+    { kind: 'form', outcome: 'accepted', via: 'page', name: 'ann' },
+    { kind: 'form', outcome: 'declined', via: 'http' },
+    { kind: 'url', outcome: 'cancelled', via: 'terminal' },
+    { kind: 'form', outcome: 'withdrawn' },
+    { kind: 'login', outcome: 'accepted' },
+    { kind: 'login', outcome: 'declined', via: 'page' },
+  ].map((end, at) => ({ ...end, asker: 'hotel', questionId: `q${at}` }));
+  const call = (at) => ({ stepId: `${turn.id}#0`, toolCallId: `c${at}`, toolName: 'book' });
+  turn.tell(...ends.map((_, at) => ({ type: 'tool-call', ...call(at), input: {} })), step(turn, 0));
+  for (const [at, { kind, asker, questionId, ...end }] of ends.entries()) {
+    turn.tell({ type: 'question-asked', ...call(at), questionId, asker, kind, message: 'Which?', fields: [] });
+    turn.tell({ type: 'question-settled', ...call(at), questionId, asker, kind, ...end });
+    turn.tell({ type: 'tool-result', ...call(at), content: 'told', isError: at === 3, questions: [ends[at]] });
+  }
+  turn.end();
+  await on.sealed();
+  assert.deepEqual(await shown('.permission > p'), [
+    'Answered (hotel) by ann (page)',
+    'Declined to answer (hotel) (HTTP)',
+    'Dismissed the question (hotel) (terminal)',
+    'Question withdrawn (hotel)',
+    'Logged in (hotel)',
+    'Declined to answer (hotel) (page)',
+  ]);
+  await isSame();
+});
