@@ -202,3 +202,21 @@ test('text files become part of the message, and are folded', async () => {
   await on.page.locator('.toast', { hasText: 'big.txt is too large' }).waitFor();
   assert.deepEqual(on.page.wrongs, []);
 });
+
+test('the image of a tool result is shown with the call, from history', async () => {
+  const conversation = on.server.conversation();
+  const turn = conversation.begin('Look');
+  const call = { stepId: `${turn.id}#0`, toolCallId: 'a', toolName: 'camera' };
+  turn.tell({ type: 'tool-call', ...call, input: {} }, { type: 'step-complete', stepId: call.stepId });
+  turn.tell({ type: 'tool-result', ...call, content: 'one image', isError: false });
+  Object.assign(conversation.chunks.at(-1).chunk, { images: [{ url: URL, mimeType: 'image/png' }, { url: 'https://elsewhere.example/a.png' }] });
+  turn.end();
+  await on.open(`/#/c/${conversation.id}`);
+  await on.page.locator('.tool summary').click();
+  const image = on.page.locator('.tool-images img');
+  await on.until(() => document.querySelector('.tool-images img')?.naturalWidth > 0);
+  assert.equal(await image.getAttribute('src'), URL);
+  assert.equal(await on.page.locator('.tool-images a').getAttribute('href'), 'https://elsewhere.example/a.png', 'which is not fetched');
+  assert.deepEqual(await findings(on.page), []);
+  assert.deepEqual(on.page.wrongs, []);
+});

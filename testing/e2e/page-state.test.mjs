@@ -321,6 +321,22 @@ test('older messages are loaded on demand, calls and results across windows join
   assert.deepEqual(await page.locator('.tool').allTextContents(), ['lookupdoneInput{\n  "where": "up"\n}Resultsky']);
 });
 
+test('a report whose call is in an older window is on its card once that is loaded', async () => {
+  const conversation = server.conversation();
+  for (let index = 1; index <= 99; index += 1) conversation.keep('user', { type: 'text', text: `Message ${index}.` });
+  const call = { stepId: 't#0', toolCallId: 'a', toolName: 'final_report' };
+  conversation.keep('assistant', { type: 'tool-call', ...call, input: { verdict: 'fine' } });
+  conversation.keep('tool', { type: 'tool-result', ...call, content: 'accepted', isError: false });
+  conversation.metrics.push({ turnId: 't', firstSeq: 99, lastSeq: 101, reason: 'stop', usage: {}, finalReport: { success: true } });
+  for (let index = 1; index < 200; index += 1) conversation.keep('assistant', { type: 'text', text: `Answer ${index}.` });
+  await open(`/#/c/${conversation.id}`);
+  await shows('Answer 199.');
+  assert.match(await page.locator('.report').textContent(), /See the input of final_report above/);
+  await page.locator('.older').click();
+  await until(() => document.querySelector('.report dd')?.textContent === 'fine');
+  assert.equal(await page.locator('.report').count(), 1);
+});
+
 test('a dot shows the status of every conversation, newest first', async () => {
   const other = server.conversation();
   other.begin('Elsewhere').end();

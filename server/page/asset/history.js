@@ -1,6 +1,7 @@
 // Shows stored chunks in the transcript.
 import { element } from './element.js';
 import { Replaced } from './fold.js';
+import { reportCard } from './report.js';
 import { Stored } from './stored.js';
 
 /** Why a turn ended, if it can be repeated. */
@@ -19,6 +20,7 @@ export class History {
   #sections = []; // in order
   #replaced = new Replaced();
   #orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
+  #reports = new Map(); // of such calls: { node, finalReport }, by key
 
   /**
    * Adds a window of chunks, ascending by `seq`, before those already shown. `turns`: known information about their
@@ -34,6 +36,8 @@ export class History {
       late?.card.remove();
       if (late) card.result(late.chunk);
       else card.end();
+      const report = this.#reports.get(key);
+      report?.node.replaceWith(reportCard({ report: card.input, ...report.finalReport }));
     }
     const { sections } = stored;
     if (sections.length > 0) {
@@ -48,6 +52,7 @@ export class History {
     if (isFirst) this.#lastTurn = turns.at(-1) ?? null;
     if (chunks.length === 0) return;
     this.#orphans = stored.orphans;
+    this.#reports = stored.reports;
     this.oldest = chunks[0].seq;
     this.last ??= chunks.at(-1);
     this.lastPrompt ??= chunks.findLast(({ role, chunk }) => role === 'user' && chunk.type === 'text')?.chunk.text;

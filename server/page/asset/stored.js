@@ -14,6 +14,7 @@ export class Stored {
   replaced = []; // what versions in this window replaced: { from, before }
   calls = new Map(); // cards that have no result yet, by key
   orphans = new Map(); // results whose call is in an older window: { card, chunk }, by key
+  reports = new Map(); // of such calls: { node, finalReport }, by key
   #turns; // those that are still to come
   #shown;
   #turn = null; // what is known of the turn of the open section
@@ -24,6 +25,7 @@ export class Stored {
   #hasModel = false; // the model said something in the open section
   #asked = new Map(); // what was reported in the open section, by the key of its call
   #report; // the last one that was accepted
+  #reportKey; // its call, if that is in an older window
 
   /**
    * `turns`: what is known about sealed turns, oldest first. Without such information, sections are inferred from the
@@ -80,14 +82,20 @@ export class Stored {
     const turn = this.#turn;
     // The end of a turn whose last chunks are in a newer window is shown there.
     if (turn && (isEmpty(turn) || this.#seen >= turn.lastSeq)) {
-      if (turn.finalReport) this.#section.append(reportCard({ report: this.#report, ...turn.finalReport }));
+      if (turn.finalReport) this.#endWith(turn.finalReport);
       if (turn.reason !== undefined) this.#section.ended(turn.reason);
       this.#section.seal(turn);
     }
     this.#turn = this.#section = this.#passage = null;
     this.#hasModel = false;
     this.#asked.clear();
-    this.#report = undefined;
+    this.#report = this.#reportKey = undefined;
+  }
+
+  #endWith(finalReport) {
+    const node = reportCard({ report: this.#report, ...finalReport });
+    this.#section.append(node);
+    if (this.#reportKey !== undefined) this.reports.set(this.#reportKey, { node, finalReport });
   }
 
   #show(role, chunk, seq) {
@@ -144,6 +152,7 @@ export class Stored {
   #result(key, chunk) {
     if (!chunk.isError && this.#asked.has(key)) this.#report = this.#asked.get(key);
     let card = this.calls.get(key);
+    if (!card && !chunk.isError && chunk.toolName === FINAL_REPORT) this.#reportKey = key;
     if (!card) {
       card = this.#model.call({ toolCallId: chunk.toolCallId, toolName: chunk.toolName });
       this.orphans.set(key, { card, chunk });

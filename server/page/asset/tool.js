@@ -1,6 +1,7 @@
 // A tool call, collapsed, with its input, live output and result.
 import { element } from './element.js';
 import { Permission } from './permission.js';
+import { picture } from './picture.js';
 import { oneLine, visible } from './visible.js';
 import { took } from './wording.js';
 
@@ -19,7 +20,7 @@ export class ToolCard {
   node;
 
   constructor({ toolCallId, toolName, input }) {
-    this.toolCallId = toolCallId;
+    Object.assign(this, { toolCallId, input });
     const dot = element('span', { className: 'dot', ariaHidden: 'true' });
     const name = element('span', { className: 'tool-name' }, oneLine(toolName, 80));
     const summary = element('summary', {}, dot, name, this.#preview, this.#state);
@@ -44,7 +45,8 @@ export class ToolCard {
     this.#output.scrollTop = this.#output.scrollHeight;
   }
 
-  result({ content, isError, durationMs, decisions = [], questions = [] }) {
+  /** `images`: only from history, as events do not contain them. */
+  result({ content, isError, durationMs, images = [], decisions = [], questions = [] }) {
     this.answered = true;
     this.node.classList.remove('working', 'asking');
     this.#permission?.end();
@@ -53,6 +55,7 @@ export class ToolCard {
     const time = !durationMs ? '' : ` · ${took(durationMs)}`;
     this.#state.textContent = (isError ? 'failed' : 'done') + time;
     this.#section(isError ? 'Error' : 'Result', content);
+    if (images.length > 0) this.#body.append(element('div', { className: 'tool-images' }, ...images.map((image) => picture(image))));
   }
 
   /** The turn ended. */
