@@ -17,7 +17,7 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
-use everturn_wire::{Chunk, DoneReason, Echo, Failure, FinalReport, Usage};
+use everturn_wire::{Chunk, DoneReason, Echo, Failure, FinalReport, Reported, Usage};
 
 use crate::{
     Ledger, Millis, Op,
@@ -54,6 +54,8 @@ pub(crate) struct Streaming {
     pub(crate) places: Vec<(String, usize)>,
     /// The latest token counts received.
     pub(crate) usage: Option<Usage>,
+    /// What else the provider reports of its answer. Not saved: it comes at the end.
+    pub(crate) reported: Option<Box<Reported>>,
     /// Whether subscribers were told that the provider is silent.
     pub(crate) is_silent: bool,
     /// Whether a person asked for this call. It is then made regardless of the health of its target.
@@ -71,6 +73,7 @@ impl Streaming {
             calls: Vec::new(),
             places: Vec::new(),
             usage: None,
+            reported: None,
             is_silent: false,
             by_person: false,
         }

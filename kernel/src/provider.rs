@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 
-use everturn_wire::{Because, Echo, Failure, Message, Parameters, TraceContext, Usage, Value};
+use everturn_wire::{Because, Echo, Failure, Message, Parameters, Reported, TraceContext, Usage, Value};
 use futures_core::stream::BoxStream;
 
 use crate::{CheckedCall, Limits, Op, Summary, ToolCall};
@@ -105,6 +105,8 @@ pub enum StreamEvent {
     Opaque,
     /// Token counts of this call. The last ones apply.
     Usage(Usage),
+    /// What else the provider reports of its answer. Comes at its end.
+    Reported(Box<Reported>),
     /// No part of the answer has arrived for a while. Not content: subscribers are told, and nothing else changes.
     Silent(Silence),
     /// The call was put off because its target is known to be unavailable. It uses up no attempt. Sent by hosts, not by

@@ -3,7 +3,7 @@
 use std::mem;
 
 use everturn_kernel::{FinishReason, StreamEvent};
-use everturn_wire::{Echo, Usage};
+use everturn_wire::{Echo, Reported, Usage};
 
 use crate::{
     assembly::{Assembly, AssemblyError, Fragment, Wholeness},
@@ -13,6 +13,9 @@ use crate::{
 
 /// Maximum length of text joined from pieces that arrived together, in bytes.
 const MAX_JOINED: usize = 64 << 10;
+
+/// Maximum length of what a provider reports about an answer, in bytes. Longer texts are ignored.
+const LONGEST_REPORT: usize = 256;
 
 /// Maximum number of bytes kept of the payloads that end an answer, to explain an empty one.
 const LONGEST_CLOSING: usize = 4096;
@@ -31,6 +34,7 @@ pub(crate) struct Answer {
     /// The call that the last fragment belonged to.
     current: Option<usize>,
     usage: Option<Usage>,
+    pub(crate) reported: Reported,
     finish: Option<FinishReason>,
     has_content: bool,
     /// Grows with all content received.
@@ -50,6 +54,7 @@ impl Answer {
             is_eager: false,
             current: None,
             usage: None,
+            reported: Reported::default(),
             finish: None,
             has_content: false,
             said: 0,
@@ -170,6 +175,9 @@ impl Answer {
         }
         facts.extend(calls.into_iter().map(StreamEvent::ToolCall));
         facts.extend(self.usage.map(StreamEvent::Usage));
+        if self.reported != Reported::default() {
+            facts.push_back(StreamEvent::Reported(Box::new(mem::take(&mut self.reported))));
+        }
         facts.push_back(StreamEvent::Finished(finish));
         Ok(())
     }
@@ -203,6 +211,14 @@ impl Answer {
             .checked_sub(bytes)
             .ok_or_else(|| Flaw::Excess(format!("the answer exceeds the limit of {} bytes", self.limit)))?;
         Ok(())
+    }
+}
+
+/// Replaces what a provider reported about an answer, if it does again.
+pub(crate) fn note(noted: &mut Option<String>, text: Option<&str>) {
+    let text = text.filter(|text| !text.is_empty() && text.len() <= LONGEST_REPORT);
+    if text.is_some() && noted.as_deref() != text {
+        *noted = text.map(str::to_owned);
     }
 }
 

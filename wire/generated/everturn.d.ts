@@ -1558,6 +1558,18 @@ export interface ReportMissingEvent {
   turnId: TurnId;
 }
 
+/** What a provider reports of an answer, as it says it. */
+export interface Reported {
+  /** What the call cost, in the provider's own unit. */
+  cost?: number;
+  /** Its name of the model that answered, which may be more precise than the one that was asked. */
+  model?: string;
+  /** The tier that served the request. */
+  serviceTier?: string;
+  /** The configuration that the model ran with. */
+  systemFingerprint?: string;
+}
+
 /** A report that a turn must end with. */
 export interface RequiredReport {
   /** JSON Schema of the report: an object. */
@@ -2041,6 +2053,8 @@ export interface StepCompleteEvent {
   decodeMs?: number;
   /** `ttftMs + decodeMs`; absent without a first token. */
   genTotalMs?: number;
+  /** What the provider reports of the answer; absent if nothing. */
+  reported?: Reported;
   /** Time from the provider call to its first token, in milliseconds. */
   ttftMs?: number;
 }

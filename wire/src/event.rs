@@ -18,6 +18,7 @@ mod output;
 mod queue;
 mod reason;
 mod report;
+mod reported;
 mod retry;
 mod status;
 mod target;
@@ -30,6 +31,7 @@ pub use output::OutputStream;
 pub use queue::QueuedMessage;
 pub use reason::DoneReason;
 pub use report::{ErrorReport, RejectedImage};
+pub use reported::Reported;
 pub use retry::{RetryPhase, RetryState};
 pub use status::ConversationStatus;
 pub use target::TargetRole;
@@ -158,6 +160,9 @@ pub enum EventBody {
         /// `ttftMs + decodeMs`; absent without a first token.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gen_total_ms: Option<u64>,
+        /// What the provider reports of the answer; absent if nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reported: Option<Box<Reported>>,
     },
     /// A retry was scheduled: sent once per retry, before its wait. Transient.
     ProviderRetry {

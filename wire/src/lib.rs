@@ -45,8 +45,8 @@ pub use chunk::{Chunk, Echo, Message, Role, StoredChunk};
 pub use command::{Command, CommandError};
 pub use event::{
     AgentEvent, Because, CompactionCause, CompactionOutcome, ConversationStatus, DoneReason, ErrorReport,
-    EventBody, OutputStream, QueuedMessage, RejectedImage, RetryOutcome, RetryPhase, RetryState, TargetRole,
-    Usage,
+    EventBody, OutputStream, QueuedMessage, RejectedImage, Reported, RetryOutcome, RetryPhase, RetryState,
+    TargetRole, Usage,
 };
 pub use export::ExportLine;
 pub use failure::{Category, Failure, Unreached};

@@ -102,6 +102,7 @@ impl From<&Phase> for PhaseRecord {
                     // A call that is yet to come is streamed again.
                     places: _,
                     usage,
+                    reported: _,
                     is_silent,
                     by_person,
                 } = streaming;

@@ -25,7 +25,13 @@ impl Turn {
             Phase::Streaming(streaming) => Some(streaming.timings(now, self.step_id(streaming.op.step))),
             Phase::Backoff(backoff) => {
                 let step_id = self.step_id(backoff.op.step);
-                Some(EventBody::StepComplete { step_id, ttft_ms: None, decode_ms: None, gen_total_ms: None })
+                Some(EventBody::StepComplete {
+                    step_id,
+                    ttft_ms: None,
+                    decode_ms: None,
+                    gen_total_ms: None,
+                    reported: None,
+                })
             }
             Phase::Tools(_) | Phase::Sealed(_) => None,
         };

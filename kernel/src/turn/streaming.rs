@@ -50,6 +50,7 @@ impl Turn {
                 self.on_tool_call(now, call, checked, fx);
             }
             StreamEvent::Usage(usage) => streaming.usage = Some(usage),
+            StreamEvent::Reported(reported) => streaming.reported = Some(reported),
             StreamEvent::Silent(silence) => self.on_silent(now, silence, fx),
             // Only hosts use it.
             StreamEvent::Limits(_) | StreamEvent::Collected(_) => {}
@@ -271,7 +272,7 @@ impl Streaming {
         let ttft_ms = self.first_token_at.map(|first| first.since(self.since));
         let decode_ms = self.first_token_at.map(|first| now.since(first));
         let gen_total_ms = ttft_ms.zip(decode_ms).map(|(a, b)| a.saturating_add(b));
-        EventBody::StepComplete { step_id, ttft_ms, decode_ms, gen_total_ms }
+        EventBody::StepComplete { step_id, ttft_ms, decode_ms, gen_total_ms, reported: self.reported.clone() }
     }
 }
 

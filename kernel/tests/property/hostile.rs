@@ -138,6 +138,7 @@ impl Trial {
                     | StreamEvent::Reasoning(_)
                     | StreamEvent::Echo(_)
                     | StreamEvent::Usage(_)
+                    | StreamEvent::Reported(_)
             )
         ) {
             assert_eq!(self.turn.revision(), before.revision(), "streamed text moves the revision");

@@ -37,6 +37,7 @@ pub(super) enum Frame {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Opening {
+    pub(super) model: Option<Value>,
     pub(super) usage: Option<Counts>,
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::frame::{Block, Counts, Delta, Frame};
 use crate::{
     SseEvent,
-    answer::Answer,
+    answer::{Answer, note},
     assembly::{Fragment, Wholeness},
     exchange::{Facts, Flaw, Reader, Reading},
 };
@@ -111,7 +111,10 @@ impl Reader for AnthropicReader {
         match serde_json::from_str(payload).map_err(flaw)? {
             _ if event.name == "error" => return Err(Flaw::Payload(payload.to_owned())),
             Frame::Error => return Err(Flaw::Payload(payload.to_owned())),
-            Frame::MessageStart { message } => self.count(message.usage),
+            Frame::MessageStart { message } => {
+                note(&mut self.answer.reported.model, message.model.as_ref().and_then(Value::as_str));
+                self.count(message.usage);
+            }
             Frame::ContentBlockStart { index, content_block } => self.block(index, content_block, facts)?,
             Frame::ContentBlockDelta { index, delta } => self.delta(index, delta, facts)?,
             Frame::ContentBlockStop { index } => {

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use everturn_kernel::FinishReason;
-use everturn_wire::{Usage, Value};
+use everturn_wire::{Reported, Usage, Value};
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
@@ -11,7 +11,7 @@ use serde::{
 use serde_json::Map;
 use smallvec::SmallVec;
 
-use crate::answer::own_word;
+use crate::answer::{note, own_word};
 
 /// Rare fields are boxed, because a frame is moved several times for each delta.
 #[derive(Debug, Deserialize)]
@@ -19,6 +19,12 @@ pub(super) struct Frame<'p> {
     #[serde(borrow)]
     pub(super) choices: Option<SmallVec<[Choice<'p>; 1]>>,
     pub(super) usage: Option<Box<Value>>,
+    #[serde(borrow)]
+    model: Option<Content<'p>>,
+    #[serde(borrow)]
+    system_fingerprint: Option<Content<'p>>,
+    #[serde(borrow)]
+    service_tier: Option<Content<'p>>,
     error: Option<IgnoredAny>,
 }
 
@@ -155,12 +161,29 @@ impl<'p> Frame<'p> {
         (known && !frame.is_error()).then_some(frame)
     }
 
+    /// Notes what the frame says about the answer.
+    pub(super) fn report(&self, reported: &mut Reported) {
+        note(&mut reported.model, text(&self.model));
+        note(&mut reported.system_fingerprint, text(&self.system_fingerprint));
+        note(&mut reported.service_tier, text(&self.service_tier));
+        if let Some(Value::Number(cost)) = self.usage.as_deref().and_then(|usage| usage.get("cost")) {
+            reported.cost = Some(cost.clone());
+        }
+    }
+
     fn is_error(&self) -> bool {
         let choices = self.choices.as_deref().unwrap_or_default();
         self.error.is_some()
             || choices
                 .iter()
                 .any(|choice| choice.error.is_some() || choice.finish_reason.as_deref() == Some("error"))
+    }
+}
+
+fn text<'f>(field: &'f Option<Content<'_>>) -> Option<&'f str> {
+    match field {
+        Some(Content::Text(text)) => Some(text),
+        _ => None,
     }
 }
 

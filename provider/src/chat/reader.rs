@@ -105,6 +105,7 @@ impl Reader for ChatReader {
         let frame = if event.name == "error" { None } else { Frame::parse(payload) };
         let frame = frame.ok_or_else(|| Flaw::Payload(payload.to_owned()))?;
         self.answer.usage(frame.usage.as_deref().and_then(usage));
+        frame.report(&mut self.answer.reported);
         for choice in frame.choices.into_iter().flatten() {
             self.choice(choice, facts)?;
         }

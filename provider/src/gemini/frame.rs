@@ -13,6 +13,7 @@ pub(super) struct Frame {
     pub(super) candidates: Option<Vec<Candidate>>,
     pub(super) prompt_feedback: Option<Feedback>,
     pub(super) usage_metadata: Option<Counts>,
+    pub(super) model_version: Option<Value>,
     error: Option<IgnoredAny>,
 }
 

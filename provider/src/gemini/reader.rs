@@ -1,6 +1,6 @@
 //! Reads a stream of the Gemini API.
 
-use everturn_wire::Echo;
+use everturn_wire::{Echo, Value};
 use serde_json::json;
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     SseEvent,
-    answer::Answer,
+    answer::{Answer, note},
     assembly::{Fragment, Wholeness},
     exchange::{Facts, Flaw, Reader, Reading},
 };
@@ -33,6 +33,7 @@ impl GeminiReader {
         if let Some(reason) = frame.prompt_feedback.and_then(|feedback| feedback.block_reason) {
             return Err(Flaw::Payload(format!("the prompt was blocked ({reason}): {payload}")));
         }
+        note(&mut self.answer.reported.model, frame.model_version.as_ref().and_then(Value::as_str));
         if let Some(newer) = frame.usage_metadata {
             self.counts.update(newer);
             self.answer.usage(Some(self.counts.usage()));

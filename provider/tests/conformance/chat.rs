@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
 use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig};
 use everturn_sim::chat::Answer;
-use everturn_wire::{Usage, Value};
+use everturn_wire::{Reported, Usage, Value};
 use serde_json::json;
 
 use crate::dialect::{Asked, Dialect, Sample, Setup, in_turns, letters};
@@ -69,6 +69,7 @@ impl Dialect for Chat {
             call("c0", "f", json!({"x": "1"})),
             call("c1", "g", json!({"y": [2]})),
             StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 7, ..Usage::default() }),
+            StreamEvent::Reported(Box::new(Reported { model: Some("sim".into()), ..Reported::default() })),
             StreamEvent::Finished(FinishReason::ToolCalls),
         ]);
         let parts = answer.frames().to_vec();

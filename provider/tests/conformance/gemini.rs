@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::{Arguments, FinishReason, Provider, Request, StreamEvent, ToolCall};
 use everturn_provider::{EndpointConfig, Gemini, GeminiConfig};
 use everturn_sim::{Loopback, Reply};
-use everturn_wire::{Usage, Value};
+use everturn_wire::{Reported, Usage, Value};
 use futures_util::StreamExt as _;
 use serde_json::{Map, json};
 
@@ -92,6 +92,10 @@ impl Dialect for GenerateContent {
                 reasoning_tokens: Some(3),
                 ..Usage::default()
             }),
+            StreamEvent::Reported(Box::new(Reported {
+                model: Some("model-1".into()),
+                ..Reported::default()
+            })),
             StreamEvent::Finished(FinishReason::ToolCalls),
         ]);
         Sample { sufficient: parts.len() - 1, parts, facts }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
 use everturn_provider::{Anthropic, AnthropicConfig, EndpointConfig};
-use everturn_wire::{Usage, Value};
+use everturn_wire::{Reported, Usage, Value};
 use serde_json::json;
 
 use crate::dialect::{Asked, Dialect, KEY, Sample, Setup, echo, in_turns, letters};
@@ -65,7 +65,7 @@ impl Dialect for Messages {
     fn sample() -> Sample {
         let parts = vec![
             event(
-                &json!({"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}}),
+                &json!({"type": "message_start", "message": {"model": "model-1", "usage": {"input_tokens": 9, "output_tokens": 1}}}),
             ),
             event(&json!({"type": "ping"})),
             start(0, &json!({"type": "thinking", "thinking": ""})),
@@ -96,6 +96,10 @@ impl Dialect for Messages {
             StreamEvent::Text("\u{1F600}\u{2028}!".into()),
             StreamEvent::ToolCall(ToolCall { id: "t2".into(), name: "f".into(), arguments, echo: None }),
             StreamEvent::Usage(Usage { input_tokens: 9, output_tokens: 7, ..Usage::default() }),
+            StreamEvent::Reported(Box::new(Reported {
+                model: Some("model-1".into()),
+                ..Reported::default()
+            })),
             StreamEvent::Finished(FinishReason::ToolCalls),
         ]);
         Sample { sufficient: parts.len(), parts, facts }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_kernel::{Arguments, FinishReason, Provider, StreamEvent, ToolCall};
 use everturn_provider::{EndpointConfig, Responses, ResponsesConfig};
 use everturn_sim::{Loopback, Reply};
-use everturn_wire::{Category, Chunk, Echo, Message, Role, Usage, Value};
+use everturn_wire::{Category, Chunk, Echo, Message, Reported, Role, Usage, Value};
 use futures_util::StreamExt as _;
 use serde_json::json;
 
@@ -81,7 +81,9 @@ impl Dialect for ResponsesApi {
             delta("function_call_arguments", 2, "f2", "{\"x\":"),
             delta("function_call_arguments", 2, "f2", "\"1\"}"),
             item("done", 2, &call(2, "c2", "f", "{\"x\":\"1\"}")),
-            end(&json!({"status": "completed", "error": null, "usage": usage})),
+            end(
+                &json!({"status": "completed", "error": null, "usage": usage, "model": "model-1", "service_tier": "flex"}),
+            ),
         ];
         let arguments = Arguments::Parsed(json!({"x": "1"}));
         let facts = letters(vec![
@@ -96,6 +98,11 @@ impl Dialect for ResponsesApi {
                 cache_read_tokens: Some(2),
                 ..Usage::default()
             }),
+            StreamEvent::Reported(Box::new(Reported {
+                model: Some("model-1".into()),
+                service_tier: Some("flex".into()),
+                ..Reported::default()
+            })),
             StreamEvent::Finished(FinishReason::ToolCalls),
         ]);
         Sample { sufficient: parts.len(), parts, facts }

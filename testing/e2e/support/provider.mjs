@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * `says(answer)` queues an answer: a text; `null` for "overloaded"; a promise of an answer that begins later;
  * `{ breaks: text, once }` for a text after which the connection is cut, when `once` resolves (by default after 100 ms);
  * `{ calls: [{ name, input }] }` for tool calls; or `{ status, headers, body }`. Requests with more than `limit` tokens, of
- * four characters each, are rejected. A request that does not ask for a stream gets the answer in one piece. `usage` is the token usage that answers report. `list` has the names of its models;
+ * four characters each, are rejected. A request that does not ask for a stream gets the answer in one piece. `usage` is the token usage that answers report, `reports` are other fields of their chunks. `list` has the names of its models;
  * without one, they cannot be listed.
  */
 export async function startProvider() {
@@ -43,7 +43,7 @@ export async function startProvider() {
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     const chunk = (delta, finish_reason = null) =>
-      response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
+      response.write(`data: ${JSON.stringify({ ...provider.reports, choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
     const calls = answer.calls?.map(({ name, input }, index) => {
       const called = { name, arguments: JSON.stringify(input ?? {}) };
       return { index, id: `call-${(callsMade += 1)}`, type: 'function', function: called };
@@ -60,6 +60,7 @@ export async function startProvider() {
     requests,
     limit: Infinity,
     usage: undefined,
+    reports: undefined,
     list: null,
     says: (...more) => answers.push(...more),
     stop: () => {

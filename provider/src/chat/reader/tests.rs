@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
-use everturn_wire::Usage;
+use everturn_wire::{Reported, Usage};
 use serde_json::json;
 
 use super::*;
@@ -101,6 +101,23 @@ fn finish_reasons() {
         Some(&StreamEvent::Finished(FinishReason::Length)),
         "an empty one is none"
     );
+}
+
+#[test]
+fn what_is_reported_of_an_answer_is_taken_from_any_frame() {
+    let first = json!({"model": "m-1", "system_fingerprint": null, "service_tier": 7,
+        "choices": [{"delta": {"content": "a"}}]});
+    let last = json!({"model": "", "system_fingerprint": "fp", "service_tier": "x".repeat(257),
+        "choices": [{"delta": {}, "finish_reason": "stop"}]});
+    let counts = json!({"model": "m-2", "choices": [], "usage": {"cost": 0.25}});
+    let read = facts(&[&first.to_string(), &last.to_string(), &counts.to_string(), DONE]);
+    let reported = Reported {
+        model: Some("m-2".into()),
+        system_fingerprint: Some("fp".into()),
+        service_tier: None,
+        cost: serde_json::Number::from_f64(0.25),
+    };
+    assert_eq!(read, [text("a"), StreamEvent::Reported(Box::new(reported)), STOP]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
-use everturn_wire::{Usage, Value};
+use everturn_wire::{Reported, Usage, Value};
 
 use super::*;
 
@@ -86,6 +86,7 @@ fn a_complete_answer() {
         call("gemini_s_1", json!({}), None),
         call("gemini_s_2", json!({}), None),
         StreamEvent::Usage(usage),
+        StreamEvent::Reported(Box::new(Reported { model: Some("m".into()), ..Reported::default() })),
         StreamEvent::Finished(FinishReason::ToolCalls),
     ];
     assert_eq!(facts(&payloads), expected);

@@ -13,6 +13,8 @@ pub(in crate::responses) struct Response {
     error: Option<IgnoredAny>,
     incomplete_details: Option<Details>,
     pub(in crate::responses) usage: Option<Value>,
+    pub(in crate::responses) model: Option<Value>,
+    pub(in crate::responses) service_tier: Option<Value>,
     pub(in crate::responses) output: Option<Vec<Item>>,
 }
 

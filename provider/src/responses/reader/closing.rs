@@ -1,7 +1,10 @@
 //! The last event, which has the finish reason and repeats the whole answer.
 
+use everturn_wire::Value;
+
 use super::ResponsesReader;
 use crate::{
+    answer::note,
     exchange::{Facts, Flaw, Reading},
     responses::{
         frame::{Item, Placed, Response, told, usage},
@@ -21,6 +24,9 @@ impl ResponsesReader {
         let finish = response.finish_reason(is_incomplete);
         let finish = finish.ok_or_else(|| Flaw::Payload(told(payload)))?;
         self.answer.usage(response.usage.as_ref().and_then(usage));
+        let reported = &mut self.answer.reported;
+        note(&mut reported.model, response.model.as_ref().and_then(Value::as_str));
+        note(&mut reported.service_tier, response.service_tier.as_ref().and_then(Value::as_str));
         self.catch_up(response.output.unwrap_or_default(), facts)?;
         self.answer.finish(Some(finish));
         self.answer.keep(&told(payload));

@@ -22,8 +22,9 @@ use crate::{
 /// A streamed answer: the state of the translation.
 #[derive(Debug)]
 pub struct Chunks {
+    head: Head,
     /// The start of every chunk, up to its choices.
-    head: String,
+    start: String,
     include_usage: bool,
     /// Whether text is held back until its step is complete, so that it is never withdrawn.
     holds: bool,
@@ -43,14 +44,9 @@ pub struct Chunks {
 impl Chunks {
     /// Creates an answer without events.
     pub fn new(head: &Head, include_usage: bool, holds: bool) -> Self {
-        let Head { id, model, created } = head;
-        let head = format!(
-            r#"data: {{"id":"{}","object":"chat.completion.chunk","created":{created},"model":"{}","choices":["#,
-            escaped(id),
-            escaped(model)
-        );
         Self {
-            head,
+            head: head.clone(),
+            start: start(head, &head.model, ""),
             include_usage,
             holds,
             held: Vec::new(),
@@ -149,7 +145,7 @@ impl Chunks {
             gap = if self.has_text == (true, false) { STEP_GAP } else { "" };
             self.has_text.1 = true;
         }
-        let head = self.head.as_bytes();
+        let head = self.start.as_bytes();
         let to = if self.holds { &mut self.held } else { out };
         for part in [
             head,
@@ -196,13 +192,17 @@ impl Chunks {
             return;
         }
         self.role(out);
+        // From here on it is known what the provider reports: clients take it from the last chunks.
+        let model = self.ending.reported.model.as_ref().unwrap_or(&self.head.model);
+        self.start = start(&self.head, model, &self.ending.fields());
         if !self.ending.calls.is_empty() {
             let calls = self.ending.tool_calls(true);
             self.choice(&json!({ "tool_calls": calls }), None, out);
         }
         self.choice(&json!({}), self.ending.finish, out);
         if let Some(usage) = self.ending.usage.filter(|_| self.include_usage) {
-            out.extend_from_slice(format!("{}],\"usage\":{}}}\n\n", self.head, counts(&usage)).as_bytes());
+            let counts = counts(&usage, &self.ending.reported);
+            out.extend_from_slice(format!("{}],\"usage\":{counts}}}\n\n", self.start).as_bytes());
         }
     }
 
@@ -220,8 +220,18 @@ impl Chunks {
 
     fn choice(&self, delta: &Value, finish: Option<&str>, out: &mut Vec<u8>) {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
-        out.extend_from_slice(format!("{}{choice}]}}\n\n", self.head).as_bytes());
+        out.extend_from_slice(format!("{}{choice}]}}\n\n", self.start).as_bytes());
     }
+}
+
+/// Returns the start of a chunk, up to its choices.
+fn start(head: &Head, model: &str, fields: &str) -> String {
+    let Head { id, created, .. } = head;
+    format!(
+        r#"data: {{"id":"{}","object":"chat.completion.chunk","created":{created},"model":"{}"{fields},"choices":["#,
+        escaped(id),
+        escaped(model)
+    )
 }
 
 fn comment(text: &str, out: &mut Vec<u8>) {

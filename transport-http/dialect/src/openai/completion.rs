@@ -104,14 +104,18 @@ impl Completion {
             "" => String::new(),
             reasoning => format!(r#","reasoning_content":"{reasoning}""#),
         };
-        let usage =
-            self.ending.usage.map(|usage| format!(r#","usage":{}"#, counts(&usage))).unwrap_or_default();
+        let usage = self
+            .ending
+            .usage
+            .map(|usage| format!(r#","usage":{}"#, counts(&usage, &self.ending.reported)))
+            .unwrap_or_default();
         let Head { id, model, created } = &self.head;
         Ok(format!(
-            r#"{{"id":{},"object":"chat.completion","created":{created},"model":{},"choices":[{{"index":0,"message":{{"role":"assistant","content":{content},"refusal":null{reasoning}{calls}}},"logprobs":null,"finish_reason":{}}}]{usage}}}"#,
+            r#"{{"id":{},"object":"chat.completion","created":{created},"model":{},"choices":[{{"index":0,"message":{{"role":"assistant","content":{content},"refusal":null{reasoning}{calls}}},"logprobs":null,"finish_reason":{}}}]{usage}{}}}"#,
             json!(id),
-            json!(model),
+            json!(self.ending.reported.model.as_ref().unwrap_or(model)),
             json!(self.ending.finish.unwrap_or("stop")),
+            self.ending.fields(),
         ))
     }
 }

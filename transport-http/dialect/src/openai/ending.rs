@@ -1,9 +1,10 @@
 //! The end of a turn, for both forms of the answer.
 
-use everturn_wire::{CallerCall, DoneReason, EventBody, Usage};
+use everturn_wire::{CallerCall, DoneReason, EventBody, Reported, Usage};
 use serde_json::{Value, json};
 
 use super::Refusal;
+use crate::event::escaped;
 
 /// What is known about the end of a turn.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub(super) struct Ending {
     pub(super) calls: Vec<CallerCall>,
     /// The token counts of the last call: a client adds up what its requests cost, and takes them for the context's size.
     pub(super) usage: Option<Usage>,
+    /// What the provider reports of the last answer.
+    pub(super) reported: Reported,
 }
 
 impl Ending {
@@ -34,6 +37,9 @@ impl Ending {
                 }
             }
             EventBody::Usage { usage, .. } => self.usage = Some(*usage),
+            EventBody::StepComplete { reported, .. } => {
+                self.reported = reported.as_deref().cloned().unwrap_or_default();
+            }
             EventBody::TurnSealed if self.finish.is_none() => {
                 self.fail(Refusal::new(502, "the turn ended without a reason"));
             }
@@ -44,6 +50,14 @@ impl Ending {
     /// Fails for this reason, unless the turn has failed already.
     pub(super) fn fail(&mut self, why: Refusal) {
         self.failure.get_or_insert(why);
+    }
+
+    /// Returns fields of the answer that only the provider knows, as JSON: each after a comma.
+    pub(super) fn fields(&self) -> String {
+        let Reported { system_fingerprint, service_tier, .. } = &self.reported;
+        let fields = [("system_fingerprint", system_fingerprint), ("service_tier", service_tier)];
+        let known = fields.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        known.map(|(name, value)| format!(r#","{name}":"{}""#, escaped(value))).collect()
     }
 
     /// Returns the calls that the client must run.
@@ -66,8 +80,8 @@ impl Ending {
     }
 }
 
-/// Returns token counts with the API's names.
-pub(super) fn counts(usage: &Usage) -> Value {
+/// Returns token counts with the API's names, and the cost that the provider reports.
+pub(super) fn counts(usage: &Usage, reported: &Reported) -> Value {
     let mut counts = json!({
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
@@ -78,6 +92,9 @@ pub(super) fn counts(usage: &Usage) -> Value {
     }
     if let Some(reasoning) = usage.reasoning_tokens {
         counts["completion_tokens_details"] = json!({ "reasoning_tokens": reasoning });
+    }
+    if let Some(cost) = &reported.cost {
+        counts["cost"] = Value::Number(cost.clone());
     }
     counts
 }
@@ -99,8 +116,15 @@ mod tests {
     #[test]
     fn details_are_counted_where_the_provider_reports_them() {
         let usage = Usage { input_tokens: 3, output_tokens: 9, ..Usage::default() };
-        assert_eq!(counts(&usage), json!({ "prompt_tokens": 3, "completion_tokens": 9, "total_tokens": 12 }));
-        let counts = counts(&Usage { cache_read_tokens: Some(2), reasoning_tokens: Some(7), ..usage });
+        let none = Reported::default();
+        assert_eq!(
+            counts(&usage, &none),
+            json!({ "prompt_tokens": 3, "completion_tokens": 9, "total_tokens": 12 })
+        );
+        let costs = Reported { cost: Some(3.into()), ..none };
+        let counts =
+            counts(&Usage { cache_read_tokens: Some(2), reasoning_tokens: Some(7), ..usage }, &costs);
+        assert_eq!(counts["cost"], 3);
         assert_eq!(counts["prompt_tokens_details"], json!({ "cached_tokens": 2 }));
         assert_eq!(counts["completion_tokens_details"], json!({ "reasoning_tokens": 7 }));
     }

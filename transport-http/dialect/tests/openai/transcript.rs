@@ -241,3 +241,26 @@ fn token_counts_are_those_of_the_last_call() {
     ])));
     assert_eq!(body["usage"]["prompt_tokens"], 9);
 }
+
+#[test]
+fn what_the_provider_reports_of_the_last_answer_is_passed_on() {
+    let reported = json!({ "model": "m-1", "systemFingerprint": "f\"p", "serviceTier": "flex", "cost": 0.5 });
+    let complete = json!({ "type": "step-complete", "stepId": "t#1", "reported": reported });
+    let counts = json!({ "type": "usage", "usage": { "inputTokens": 3, "outputTokens": 2 } });
+    let written = json!([text("Hi"), step("step-complete"), counts, complete, done(), sealed()]);
+    let (_, body) = whole(&events(written.clone()));
+    let stream = streamed(&events(written), true, false);
+    let chunk = |nth_last: usize| -> Value {
+        let frame = stream.trim_end().rsplit("\n\n").nth(nth_last).unwrap();
+        serde_json::from_str(frame.strip_prefix("data: ").unwrap()).unwrap()
+    };
+    for answer in [&body, &chunk(1), &chunk(2)] {
+        assert_eq!(
+            (&answer["model"], &answer["system_fingerprint"], &answer["service_tier"]),
+            (&json!("m-1"), &json!("f\"p"), &json!("flex"))
+        );
+    }
+    for answer in [&body, &chunk(1)] {
+        assert_eq!(answer["usage"]["cost"], 0.5);
+    }
+}

@@ -3,9 +3,10 @@
 use everturn_wire::{
     AgentEvent, ApprovalScope, Because, CallerCall, Category, CompactionCause, CompactionOutcome,
     ConversationStatus, DoneReason, ErrorReport, EventBody, FinalReport, ForcedBy, OutputStream,
-    QueuedMessage, RejectedImage, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage, Verdict,
+    QueuedMessage, RejectedImage, Reported, RetryOutcome, RetryPhase, RetryState, StepId, TargetRole, Usage,
+    Verdict,
 };
-use serde_json::json;
+use serde_json::{Number, json};
 
 pub(crate) fn bare_usage() -> Usage {
     Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() }
@@ -151,12 +152,24 @@ fn figures() -> Vec<EventBody> {
     vec![
         EventBody::Usage { step_id: None, usage: bare_usage() },
         EventBody::Usage { step_id: Some(step()), usage: full_usage() },
-        EventBody::StepComplete { step_id: step(), ttft_ms: None, decode_ms: None, gen_total_ms: None },
+        EventBody::StepComplete {
+            step_id: step(),
+            ttft_ms: None,
+            decode_ms: None,
+            gen_total_ms: None,
+            reported: None,
+        },
         EventBody::StepComplete {
             step_id: step(),
             ttft_ms: Some(300),
             decode_ms: Some(1200),
             gen_total_ms: Some(1500),
+            reported: Some(Box::new(Reported {
+                model: Some("model-2026-01-01".into()),
+                system_fingerprint: Some("fp_1".into()),
+                service_tier: Some("priority".into()),
+                cost: Number::from_f64(0.0012),
+            })),
         },
     ]
 }

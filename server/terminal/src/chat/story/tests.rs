@@ -225,6 +225,7 @@ async fn a_turn_at_its_most_steps_says_so() {
         ttft_ms: None,
         decode_ms: None,
         gen_total_ms: None,
+        reported: None,
     };
     let (_, err, ending) = tell([step(0), step(1)].into_iter().chain(done(DoneReason::MaxSteps)));
     let expected = "Stopped after 2 steps, the most that the server allows a turn (`max_steps` in its configuration). \
