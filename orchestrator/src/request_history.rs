@@ -40,19 +40,24 @@ impl RequestHistory {
         check::check(messages).map_err(|why| Error::BadMessage { why })?;
         let begin = messages.iter().take_while(|message| message.role == Role::System).count();
         let (system, rest) = messages.split_at(begin);
-        let (said, prompt) = match rest.split_last() {
-            Some((last, before)) if last.role == Role::User => (before, Some(prompt(last))),
+        let (before, last) = match rest.split_last() {
+            Some((last, before)) if last.role == Role::User => (before, Some(last)),
             _ => (rest, None),
         };
+        let (begun, tail) = last.map_or((&[][..], None), |last| {
+            let (begun, tail) = last.chunks.split_at(tail(last));
+            (begun, Some(tail))
+        });
         let chunks = |message: &Message| {
             let role = message.role;
             message.chunks.iter().map(move |chunk| (role, chunk.clone())).collect::<Vec<_>>()
         };
+        let begun = begun.iter().map(|chunk| (Role::User, chunk.clone()));
         let system: Vec<&str> = system.iter().flat_map(Message::iter).filter_map(words).collect();
         Ok(Self {
             system_prompt: (!system.is_empty()).then(|| system.join("\n\n")),
-            said: said.iter().flat_map(chunks).collect(),
-            prompt,
+            said: before.iter().flat_map(chunks).chain(begun).collect(),
+            prompt: tail.map(prompt),
         })
     }
 
@@ -62,10 +67,19 @@ impl RequestHistory {
     }
 }
 
-/// Converts a user message to the form in which kernels begin a turn: images, then one text.
-fn prompt(message: &Message) -> Prompt {
-    let text: Vec<&str> = message.iter().filter_map(words).collect();
-    let images = message.iter().filter_map(|chunk| match chunk {
+/// Returns where the part of a user message begins that has the form in which kernels begin a turn: images, then text. What
+/// precedes it is kept before the turn, so that the model gets all in one message, in its order.
+fn tail(message: &Message) -> usize {
+    let is_image = |chunk: &Arc<Chunk>| matches!(**chunk, Chunk::Image { .. });
+    let last_image = message.chunks.iter().rposition(is_image).unwrap_or(0);
+    let text_before = message.chunks[..last_image].iter().rposition(|chunk| !is_image(chunk));
+    text_before.map_or(0, |at| at + 1)
+}
+
+/// Converts the end of a user message to the form in which kernels begin a turn.
+fn prompt(chunks: &[Arc<Chunk>]) -> Prompt {
+    let text: Vec<&str> = chunks.iter().filter_map(|chunk| words(chunk)).collect();
+    let images = chunks.iter().filter_map(|chunk| match &**chunk {
         Chunk::Image { url, mime_type } => {
             Some(everturn_wire::Image { url: url.clone(), mime_type: mime_type.clone() })
         }

@@ -79,6 +79,42 @@ test('a request for nothing else is passed through, and two failures are waited 
   await askAgain();
 });
 
+test('a turn has what the provider reports of its answer', async () => {
+  provider.reports = { model: 'gpt-5.5-2026-04-01', system_fingerprint: 'fp_1', service_tier: 'priority' };
+  const details = { completion_tokens_details: { reasoning_tokens: 2 }, cost: 0.0125 };
+  provider.usage = { prompt_tokens: 4, completion_tokens: 3, ...details };
+  try {
+    provider.says('One.', 'Two.');
+    const { choices, model, system_fingerprint, service_tier, usage } = await client.chat.completions.create(say('hi'));
+    assert.deepEqual({ model, system_fingerprint, service_tier }, provider.reports);
+    assert.deepEqual(usage, { ...provider.usage, total_tokens: 7 });
+    assert.equal(choices[0].message.content, 'One.');
+    const streamed = [];
+    const stream = await client.chat.completions.create(say('hi', { stream: true, stream_options: { include_usage: true } }));
+    for await (const chunk of stream) streamed.push(chunk);
+    const last = streamed.at(-1);
+    assert.deepEqual(last.usage, { ...provider.usage, total_tokens: 7 });
+    assert.equal(last.system_fingerprint, 'fp_1');
+    assert.equal(last.model, provider.reports.model);
+  } finally {
+    [provider.reports, provider.usage] = [];
+  }
+});
+
+test('a turn keeps the order of parts, and of the keys of a schema', async () => {
+  provider.says('{}');
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
+  const text = (text) => ({ type: 'text', text });
+  const content = [text('First:'), image, text('second:'), image, text('Compare.')];
+  const properties = { reasoning: { type: 'string' }, answer: { type: 'number' } };
+  const schema = { type: 'object', required: ['reasoning', 'answer'], properties, additionalProperties: false };
+  const response_format = { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema } };
+  await client.chat.completions.create(say(content, { response_format }));
+  const sent = JSON.parse(provider.requests[0].body);
+  assert.deepEqual(sent.messages, [{ role: 'user', content }]);
+  assert.equal(JSON.stringify(sent.response_format.json_schema.schema), JSON.stringify(schema));
+});
+
 test('a model is called by its id or by the name that its provider gives it', async () => {
   const ids = [];
   for await (const model of client.models.list()) ids.push(model.id);

@@ -235,3 +235,26 @@ proptest! {
         prop_assert_eq!(read(sent), read(all));
     }
 }
+
+#[test]
+fn images_between_texts_stay_where_they_are() {
+    let image = |name: &str| Chunk::Image { url: format!("https://x.test/{name}.png"), mime_type: None };
+    for (parts, begun) in [
+        (vec![image("a"), text("x")], 0),
+        (vec![text("x"), text("y")], 0),
+        (vec![text("x"), image("a")], 1),
+        (vec![text("x"), image("a"), text("y"), image("b"), image("c"), text("z")], 3),
+    ] {
+        let message = Message::new(Role::User, parts.clone());
+        let history = RequestHistory::read(&[user("hi"), message]).unwrap();
+        let said: Vec<_> = history.said[1..].iter().map(|(_, chunk)| (**chunk).clone()).collect();
+        assert_eq!(said, parts[..begun]);
+        let prompt = history.prompt.unwrap();
+        let images = prompt.images.into_iter().map(|image| image.url);
+        let expected = parts[begun..].iter().filter_map(|part| match part {
+            Chunk::Image { url, .. } => Some(url.clone()),
+            _ => None,
+        });
+        assert!(images.eq(expected));
+    }
+}
