@@ -11,7 +11,7 @@ use futures_util::{Stream, StreamExt as _};
 
 use crate::{Frame, panic::panic_text};
 
-/// Observes all conversations of an orchestrator. It misses no event: it is called on the threads that run the turns,
+/// Observes all conversations of an orchestrator, and all calls that pass through, each as a turn of one step. It misses no event: it is called on the threads that run the turns,
 /// in order within each conversation. Return quickly and move longer work to another task. Panics are caught and
 /// logged.
 pub trait Observer: Send + Sync {
@@ -160,6 +160,16 @@ impl Observers {
         self.tell(|observer| observer.turn_ended(end));
     }
 
+    /// Reports an event of a call that is passed through.
+    pub(crate) fn event(&self, event: &AgentEvent) {
+        self.tell(|observer| observer.event(event));
+    }
+
+    /// Reports the beginning of a call that is passed through.
+    pub(crate) fn passes(&self, call: &ProviderCall) {
+        self.tell(|observer| observer.call_begins(call));
+    }
+
     /// Reports the beginning of a call, and its request if that is wanted.
     pub(crate) fn begins(&self, call: &ProviderCall, request: &Request) {
         self.tell(|observer| observer.call_begins(call));
@@ -189,7 +199,10 @@ impl Observers {
                 open.observers.tell(|observer| observer.call_yields(&open.call, event));
             }
             match event {
-                StreamEvent::Text(_) | StreamEvent::Reasoning(_) | StreamEvent::ToolCall(_) => open.answers(),
+                StreamEvent::Text(_)
+                | StreamEvent::Reasoning(_)
+                | StreamEvent::ToolCall(_)
+                | StreamEvent::Opaque => open.answers(),
                 StreamEvent::Finished(_) => open.end(CallEnd::Answered),
                 StreamEvent::Failed(failure) => open.end(CallEnd::Failed(failure)),
                 _ => {}

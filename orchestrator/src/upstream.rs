@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use everturn_kernel::StreamEvent;
+use everturn_kernel::{ProviderInfo, StreamEvent};
 use everturn_wire::OnQuota;
 use futures_core::stream::BoxStream;
 use http::{HeaderMap, Method, StatusCode};
@@ -27,6 +27,11 @@ pub trait Upstream: Send + Sync + 'static {
     /// Sends a request. The stream ends with [`StreamEvent::Finished`] or [`StreamEvent::Failed`]; dropping it cancels
     /// the request.
     fn send(&self, request: Outgoing) -> BoxStream<'static, Passed>;
+
+    /// Describes the API, for traces.
+    fn about(&self) -> ProviderInfo {
+        ProviderInfo::default()
+    }
 
     /// Whether it forwards the caller's credential, so that its limits are the caller's. Default: no.
     fn is_of_caller(&self) -> bool {

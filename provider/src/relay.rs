@@ -12,7 +12,7 @@ mod usage;
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use everturn_kernel::StreamEvent;
+use everturn_kernel::{ProviderInfo, StreamEvent};
 use futures_core::stream::BoxStream;
 use hyper::{HeaderMap, Method, StatusCode};
 
@@ -110,6 +110,11 @@ impl Relay {
         };
         let endpoint = Arc::new(Endpoint::new(http, config, way, &[])?);
         Ok(Self { endpoint, forwards_credential })
+    }
+
+    /// Describes the endpoint, for traces.
+    pub fn about(&self) -> ProviderInfo {
+        self.endpoint.about("unknown")
     }
 
     /// Sends the request when first polled. The stream ends with [`StreamEvent::Finished`] or [`StreamEvent::Failed`].

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use everturn_orchestrator::kernel::ProviderInfo;
 use everturn_orchestrator::{Dialect, Outgoing, Passed, RelayProvider, Upstream};
 use everturn_provider::{AnswerForm, EndpointConfig, HttpClient, KeyHeader, Relay, RelayEvent, RelayRequest};
 use futures_util::{StreamExt as _, stream::BoxStream};
@@ -64,6 +65,10 @@ impl Upstream for Endpoint {
             RelayEvent::Fact(fact) => Passed::Fact(fact),
         });
         passed.boxed()
+    }
+
+    fn about(&self) -> ProviderInfo {
+        self.relay.about()
     }
 
     fn is_of_caller(&self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::ws::Message;
 use everturn_orchestrator::View;
-use everturn_wire::RetrySettingsState;
+use everturn_wire::{CallInfo, RetrySettingsState};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use crate::{message, status::StatusFeed, watch::Watches};
@@ -15,6 +15,8 @@ pub(crate) struct Feeds {
     orchestrator: View,
     /// A slow peer misses some changes of settings, which it can read over HTTP.
     settings: Receiver<Arc<RetrySettingsState>>,
+    /// The same for calls that are passed through.
+    calls: Receiver<Arc<CallInfo>>,
 }
 
 /// One message.
@@ -22,19 +24,23 @@ pub(crate) enum Fed {
     Always(Message),
     /// For peers that asked for extensions.
     Settings(RetrySettingsState),
+    Call(CallInfo),
 }
 
 impl Feeds {
     pub(crate) fn new(orchestrator: View) -> Self {
         let settings = orchestrator.retry_settings_changes();
-        Self { statuses: StatusFeed::new(orchestrator.clone()), orchestrator, settings }
+        let calls = orchestrator.call_changes();
+        Self { statuses: StatusFeed::new(orchestrator.clone()), orchestrator, settings, calls }
     }
 
     /// Returns the next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Fed {
+        let Self { orchestrator, settings, calls, .. } = self;
         tokio::select! {
             change = self.statuses.next() => Fed::Always(message::status_changed(change)),
-            state = changed(&self.orchestrator, &mut self.settings) => Fed::Settings(state),
+            state = changed(settings, |state| orchestrator.shown_settings(state)) => Fed::Settings(state),
+            call = changed(calls, |call| orchestrator.shown_call(call.clone())) => Fed::Call(call),
         }
     }
 }
@@ -48,19 +54,18 @@ impl Fed {
                 let is_wanted = watches.has_extensions(state.conversation_id.as_ref());
                 is_wanted.then(|| message::retry_settings_changed(state))
             }
+            Self::Call(call) => watches.has_extensions(None).then(|| message::call_changed(call)),
         }
     }
 }
 
-async fn changed(
-    orchestrator: &View,
-    settings: &mut Receiver<Arc<RetrySettingsState>>,
-) -> RetrySettingsState {
+/// Returns the next change that is shown.
+async fn changed<T>(changes: &mut Receiver<Arc<T>>, shown: impl Fn(&T) -> Option<T>) -> T {
     loop {
-        match settings.recv().await {
-            Ok(state) => {
-                if let Some(state) = orchestrator.shown_settings(&state) {
-                    return state;
+        match changes.recv().await {
+            Ok(change) => {
+                if let Some(change) = shown(&change) {
+                    return change;
                 }
             }
             Err(RecvError::Lagged(_)) => {}

@@ -2,7 +2,7 @@
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes};
 use everturn_orchestrator::{Frame, StatusChange};
-use everturn_wire::{ConversationId, DEFAULT_WORKSPACE, RetrySettingsState, ServerMessage};
+use everturn_wire::{CallInfo, ConversationId, DEFAULT_WORKSPACE, RetrySettingsState, ServerMessage};
 
 /// Maximum length of an explanation, in bytes. It may contain a peer's text of megabytes.
 const MAX_EXPLANATION: usize = 1024;
@@ -28,6 +28,10 @@ pub(crate) fn status_changed(change: StatusChange) -> Message {
 
 pub(crate) fn retry_settings_changed(state: RetrySettingsState) -> Message {
     text(&ServerMessage::RetrySettingsChanged(state))
+}
+
+pub(crate) fn call_changed(call: CallInfo) -> Message {
+    text(&ServerMessage::CallChanged(call))
 }
 
 /// Returns the answer to a command about a conversation that was refused.

@@ -266,6 +266,42 @@ export type Because =
   /** A value from a newer server. */
   | (string & {});
 
+/**
+ * A call that is passed through began, waits, goes on or is over. Sent to every subscriber with extension events that sees
+ * the call.
+ */
+export interface CallChangedMessage {
+  type: "call.changed";
+  /** Its id. */
+  id: string;
+  /** The model, as the caller named it. */
+  model: string;
+  /** The target that is being asked, or will be asked next. */
+  target: string;
+  /** What it is doing. */
+  phase: CallPhase;
+  /** When it began, in epoch milliseconds. */
+  startedAt: number;
+  /** Number of retries so far. */
+  retries: number;
+  /** Sum of the waits so far, in milliseconds. */
+  waitedMs: number;
+  /** Number of clients that wait for the answer, or receive it. */
+  listeners: number;
+  /** The failure that it waits for, for people; absent if it does not wait. */
+  because?: string;
+  /** Whose call it is, for the administrator; absent if it is the administrator's own. */
+  caller?: string;
+  /** The failure's category; absent if it does not wait. */
+  category?: Category;
+  /** When its wait ends, in epoch milliseconds; absent if it does not wait. */
+  nextAt?: number;
+  /** The caller's program; absent if it does not say. */
+  program?: string;
+  /** The caller's name of its session; absent if it does not say. */
+  session?: string;
+}
+
 /** A call that is passed through. Never has its content, nor a credential. */
 export interface CallInfo {
   /** Its id. */
@@ -314,6 +350,8 @@ export type CallPhase =
   | "answering"
   /** It is over; its answer waits for a repeated request. */
   | "kept"
+  /** It is over, and no longer listed. Only in `call.changed`. */
+  | "ended"
   /** A value from a newer server. */
   | (string & {});
 
@@ -1997,6 +2035,7 @@ export type ServerMessage =
   | ChatErrorMessage
   | ConversationStatusChangedMessage
   | RetrySettingsChangedMessage
+  | CallChangedMessage
   | ErrorMessage
   | UnknownMessage;
 

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentEvent, ConversationId, ConversationStatus, RetrySettingsState};
+use crate::{AgentEvent, CallInfo, ConversationId, ConversationStatus, RetrySettingsState};
 
 /// The only workspace at present. Clients group conversations by workspace.
 pub const DEFAULT_WORKSPACE: &str = "default";
@@ -50,6 +50,10 @@ pub enum ServerMessage {
     /// changes of the global settings, to every subscriber with extension events.
     #[serde(rename = "retry.settingsChanged")]
     RetrySettingsChanged(RetrySettingsState),
+    /// A call that is passed through began, waits, goes on or is over. Sent to every subscriber with extension events that sees
+    /// the call.
+    #[serde(rename = "call.changed")]
+    CallChanged(CallInfo),
     /// A frame could not be parsed.
     #[serde(rename = "error")]
     Error {

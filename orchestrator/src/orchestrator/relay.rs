@@ -1,8 +1,12 @@
 //! Calls that are passed through.
 
+use std::sync::Arc;
+
+use everturn_wire::{CallInfo, CallerName};
+use tokio::sync::broadcast;
+
 use super::Orchestrator;
 use crate::{Dialect, Listener, OfferedModel, RelayCall, RelayError, relay};
-use everturn_wire::{CallInfo, CallerName};
 
 impl Orchestrator {
     /// Passes a call through: a turn of one step whose content is opaque, with the same schedule, limits and budget as
@@ -39,6 +43,11 @@ impl Orchestrator {
     /// Whether there is a provider that speaks this dialect.
     pub fn has_provider_of(&self, dialect: Dialect) -> bool {
         self.ports.models.now().relays.iter().any(|provider| provider.dialect == dialect)
+    }
+
+    /// Subscribes to changes of all calls. A slow subscriber misses some.
+    pub fn call_changes(&self) -> broadcast::Receiver<Arc<CallInfo>> {
+        self.calls.changes()
     }
 
     /// Returns the calls in progress, and those whose answer nobody has taken yet; the oldest first.

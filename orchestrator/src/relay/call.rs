@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use everturn_wire::{CallInfo, CallPhase, ConversationId};
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 use super::{key::CallKey, tape::Tape};
 use crate::memory::Account;
@@ -30,6 +30,7 @@ pub(super) struct Call {
     pub(super) tape: Arc<Tape>,
     pub(super) orders: mpsc::Sender<Order>,
     state: Mutex<CallInfo>,
+    changes: broadcast::Sender<Arc<CallInfo>>,
 }
 
 /// Number of orders that wait to be read. More are dropped: they say the same.
@@ -42,8 +43,24 @@ impl Call {
         account: Account,
         orders: mpsc::Sender<Order>,
         state: CallInfo,
+        changes: broadcast::Sender<Arc<CallInfo>>,
     ) -> Self {
-        Self { id, key, tape: Arc::new(Tape::new(account)), orders, state: Mutex::new(state) }
+        Self { id, key, tape: Arc::new(Tape::new(account)), orders, state: Mutex::new(state), changes }
+    }
+
+    /// Tells subscribers how it is now.
+    pub(super) fn tell(&self) {
+        if self.changes.receiver_count() > 0 {
+            let _ = self.changes.send(Arc::new(self.state()));
+        }
+    }
+
+    /// Tells subscribers that it is over, and no longer listed.
+    pub(super) fn tell_end(&self) {
+        if self.changes.receiver_count() > 0 {
+            let end = CallInfo { phase: CallPhase::Ended, next_at: None, ..self.state() };
+            let _ = self.changes.send(Arc::new(end));
+        }
     }
 
     pub(super) fn order(&self, order: Order) -> bool {

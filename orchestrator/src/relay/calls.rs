@@ -7,7 +7,7 @@ use std::{
 };
 
 use everturn_wire::{CallInfo, CallPhase, ConversationId};
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 use super::{
     Listener, RelayCall, RelayError,
@@ -17,7 +17,9 @@ use super::{
     key::CallKey,
     run::{self, Task},
 };
-use crate::{clock::Clock, memory::Memory, names::Names, new_id, session::Ports, shutdown::Stage};
+use crate::{
+    clock::Clock, memory::Memory, names::Names, new_id, observer::Observers, session::Ports, shutdown::Stage,
+};
 
 /// How long a call goes on while nobody listens, and how long an answer is kept that nobody took.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -28,6 +30,9 @@ const MOST_KEPT: usize = 64 << 20;
 /// Maximum size of the bodies of all calls, in bytes.
 const MOST_BODIES: usize = 256 << 20;
 
+/// Number of changes that a subscriber may be behind. It misses older ones.
+const CHANGES: usize = 256;
+
 /// Maximum number of calls, those included whose answer is kept.
 const MOST_CALLS: usize = 16_384;
 
@@ -37,6 +42,8 @@ pub(crate) struct Calls {
     memory: Arc<Memory>,
     names: Names,
     kept: Arc<Kept>,
+    observers: Observers,
+    changes: broadcast::Sender<Arc<CallInfo>>,
     book: Mutex<Book>,
 }
 
@@ -49,8 +56,14 @@ struct Book {
 }
 
 impl Calls {
-    pub(crate) fn new(memory: Arc<Memory>) -> Self {
-        Self { memory, names: Names::default(), kept: Arc::default(), book: Mutex::default() }
+    pub(crate) fn new(memory: Arc<Memory>, observers: Observers) -> Self {
+        let changes = broadcast::Sender::new(CHANGES);
+        let (names, kept, book) = (Names::default(), Arc::default(), Mutex::default());
+        Self { memory, names, kept, observers, changes, book }
+    }
+
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<CallInfo>> {
+        self.changes.subscribe()
     }
 
     /// Begins a call, or joins the one that this request repeats. The call goes on if the listener is dropped.
@@ -90,7 +103,8 @@ impl Calls {
             category: None,
             listeners: 1,
         };
-        let call = Arc::new(Call::new(id.clone(), key, self.memory.open(), orders, state));
+        let call =
+            Arc::new(Call::new(id.clone(), key, self.memory.open(), orders, state, self.changes.clone()));
         let size = asked.request.body.len();
         let listener = {
             let mut book = self.lock();
@@ -115,8 +129,9 @@ impl Calls {
             // Under the lock, so that a repetition without a session sees that somebody listens.
             self.listener(ports, &call)
         };
-        let task =
-            Task { ports: ports.clone(), call: call.clone(), asked, chosen, inbox, kept: self.kept.clone() };
+        call.tell();
+        let (ports, kept, observers) = (ports.clone(), self.kept.clone(), self.observers.clone());
+        let task = Task { ports: ports.clone(), call: call.clone(), asked, chosen, inbox, kept, observers };
         let (calls, present) = (Arc::downgrade(self), ports.shutdown.present());
         let clock = ports.clock.clone();
         tokio::spawn(async move {
@@ -159,6 +174,7 @@ impl Calls {
             return false;
         }
         book.trim(call);
+        call.tell();
         !call.tape.is_listened_to()
     }
 
@@ -207,7 +223,9 @@ impl Calls {
 
 impl Book {
     fn remove(&mut self, call: &Arc<Call>) {
-        self.by_id.remove(&call.id);
+        if self.by_id.remove(&call.id).is_some() {
+            call.tell_end();
+        }
         if self.by_key.get(&call.key).is_some_and(|known| Arc::ptr_eq(known, call)) {
             self.by_key.remove(&call.key);
         }

@@ -15,7 +15,7 @@ use everturn_kernel::{
     Turn, Want,
 };
 use everturn_pacing::LongLimits;
-use everturn_wire::{Because, CallPhase, CallerName, Category, EventBody, Failure};
+use everturn_wire::{AgentEvent, Because, CallPhase, CallerName, Category, EventBody, Failure, TraceContext};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, future, stream};
 use tokio::sync::mpsc;
@@ -31,6 +31,7 @@ use super::{
 use crate::{
     health,
     memory::Metered,
+    observer::{Observers, ProviderCall, TurnEnd},
     pacing::{AdmittedCall, Asker, Pace, Paced, size},
     session::Ports,
     shutdown::Stage,
@@ -58,6 +59,9 @@ pub(super) struct CallHost {
     pub(super) is_kept: bool,
     /// The target that was asked last; `None` before the first, and while a request is held.
     pub(super) called: Option<Target>,
+    pub(super) observers: Observers,
+    /// That of its request.
+    pub(super) trace: Option<TraceContext>,
 }
 
 impl CallHost {
@@ -67,7 +71,28 @@ impl CallHost {
         found.unwrap_or(&self.chosen.legs[0])
     }
 
-    fn ask(&mut self, turn: &Turn) -> BoxStream<'static, StreamEvent> {
+    /// Describes an attempt for the observers.
+    fn attempt(&self, turn: &Turn, op: Op, leg: &Leg) -> ProviderCall {
+        let named = self.asked.model.as_ref().map(|model| &model.name);
+        ProviderCall {
+            conversation_id: self.call.id.clone(),
+            turn_id: turn.id().clone(),
+            op,
+            model: leg.target.name.clone(),
+            model_name: leg.renamed.as_ref().or(named).cloned().unwrap_or_default(),
+            provider: leg.upstream.about(),
+            trace: self.trace.clone(),
+            begun_at: self.now(),
+        }
+    }
+
+    /// Tells the observers of an event, and of the end.
+    fn report(&self, turn: &Turn, event: EventBody) {
+        let (conversation_id, turn_id) = (self.call.id.clone(), Some(turn.id().clone()));
+        self.observers.event(&AgentEvent { body: event, conversation_id, turn_id });
+    }
+
+    fn ask(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.call.tape.withdraw();
         if !self.call.tape.is_listened_to() {
             return self.when_listened_to(turn);
@@ -75,26 +100,36 @@ impl CallHost {
         let leg = self.leg(turn).clone();
         let name = leg.target.name.clone();
         let pace = self.pace(turn, &leg).enter();
-        let (tape, outgoing) = (self.call.tape.clone(), self.outgoing(&leg));
+        let (call, outgoing) = (self.call.clone(), self.outgoing(&leg));
         let (clock, deadline) = (self.ports.clock.clone(), turn.settings().budget.deadline);
         let (usage, caller) = (self.ports.usage.clone(), self.asked.caller.clone());
         self.called = (!matches!(pace, Paced::Held(_))).then(|| leg.target.clone());
         let on_route = turn.target().map(|target| (self.ports.health.clone(), target.clone()));
-        let start = move |call: AdmittedCall| {
+        let attempt = self.observers.is_any().then(|| self.attempt(turn, op, &leg));
+        let observers = self.observers.clone();
+        let start = move |admitted: AdmittedCall| {
             telemetry::provider_called(&name);
             let asked = Figures { requests: 1, ..Figures::default() };
             usage.add(caller.as_ref().map(CallerName::as_str), &leg.target, clock.now(), &asked);
-            let account = tape.account.clone();
-            let facts = Metered::new(Tee::new(leg.upstream.send(outgoing), tape), account);
+            let account = call.tape.account.clone();
+            let facts = Metered::new(Tee::new(leg.upstream.send(outgoing), call), account);
             let facts = match deadline {
                 Some(deadline) => Within::new(facts, clock.clone(), deadline).boxed(),
                 None => facts.boxed(),
             };
-            match on_route {
-                Some((health, target)) => {
-                    call.watch(health::watched(facts, target, health, move || clock.now()).boxed()).boxed()
+            let facts = match attempt {
+                Some(attempt) => {
+                    observers.passes(&attempt);
+                    let clock = clock.clone();
+                    observers.watch(facts, attempt, move || clock.now()).boxed()
                 }
-                None => call.watch(facts).boxed(),
+                None => facts,
+            };
+            match on_route {
+                Some((health, target)) => admitted
+                    .watch(health::watched(facts, target, health, move || clock.now()).boxed())
+                    .boxed(),
+                None => admitted.watch(facts).boxed(),
             }
         };
         match pace {
@@ -203,6 +238,7 @@ impl CallHost {
     fn show(&self, turn: &Turn) {
         let retry = turn.retry();
         let mut state = self.call.lock();
+        let before = (state.phase, state.next_at, state.retries);
         state.target.clone_from(&self.leg(turn).target.name);
         state.retries = turn.retries();
         state.waited_ms = turn.waited_ms();
@@ -212,15 +248,20 @@ impl CallHost {
         };
         state.because = retry.as_ref().and_then(|retry| retry.message.clone());
         state.category = retry.and_then(|retry| retry.category);
+        let is_changed = before != (state.phase, state.next_at, state.retries);
+        drop(state);
+        if is_changed {
+            self.call.tell();
+        }
     }
 
     /// Adds what an event says that the call used.
-    fn count(&self, event: &EventBody, used: &mut Figures) {
+    fn count(&self, event: &EventBody, was_kept: bool, used: &mut Figures) {
         let was_called = self.called.is_some();
         match event {
             EventBody::ProviderRetry { shared: None, .. } => used.refusals += u64::from(was_called),
             // One that was waiting had its last refusal counted before.
-            EventBody::Error(_) => used.refusals += u64::from(was_called && !self.is_kept),
+            EventBody::Error(_) => used.refusals += u64::from(was_called && !was_kept),
             EventBody::Usage { usage, .. } => used.add(&Figures::from(usage)),
             _ => {}
         }
@@ -257,13 +298,18 @@ impl Host for CallHost {
     }
 
     async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), Infallible> {
-        let mut used = Figures::default();
+        let (mut used, was_kept) = (Figures::default(), self.is_kept);
+        // First, so that no wait that was told of is lost in a crash.
+        self.keep(turn).await;
         for effect in effects.drain() {
             if let Effect::Tell(event) = effect {
                 self.log(turn, &event);
-                self.count(&event, &mut used);
+                self.count(&event, was_kept, &mut used);
                 if let Some(count) = telemetry::Count::of(&event) {
                     count.add();
+                }
+                if self.observers.is_any() {
+                    self.report(turn, event);
                 }
             }
         }
@@ -273,9 +319,15 @@ impl Host for CallHost {
         used.add(&Figures::of_ended(turn));
         let target = self.called.as_ref().unwrap_or(&self.leg(turn).target);
         self.ports.usage.add(self.asked.caller.as_ref().map(CallerName::as_str), target, self.now(), &used);
-        self.keep(turn).await;
         self.show(turn);
         if matches!(turn.want(), Want::Nothing) {
+            self.observers.ended(&TurnEnd {
+                conversation_id: &self.call.id,
+                turn,
+                model: &self.chosen.model,
+                trace: self.trace.as_ref(),
+                at: self.now(),
+            });
             self.ports.pacing.forget(&self.leg(turn).target.name, turn.id(), self.now());
         }
         Ok(())
@@ -285,8 +337,8 @@ impl Host for CallHost {
         drop(effects.drain());
     }
 
-    fn stream(&mut self, turn: &Turn, _: Op) -> BoxStream<'static, StreamEvent> {
-        self.ask(turn)
+    fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
+        self.ask(turn, op)
     }
 
     fn run_tool(&mut self, _: u32, _: &ToolCall) -> BoxFuture<'static, ToolAnswer> {

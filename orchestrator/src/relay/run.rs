@@ -3,8 +3,9 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use everturn_kernel::{Effects, Ended, Input, Turn, run_turn};
-use everturn_wire::{Category, DoneReason, Failure};
+use everturn_wire::{Category, DoneReason, Failure, TraceContext};
 use futures_util::FutureExt as _;
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc;
 
 use super::{
@@ -14,7 +15,10 @@ use super::{
     host::CallHost,
     kept::Kept,
 };
-use crate::{new_id, panic::panic_text, session::Ports, telemetry::GaugeGuard, timed_retry::TimedRetry};
+use crate::{
+    new_id, observer::Observers, panic::panic_text, session::Ports, telemetry::GaugeGuard,
+    timed_retry::TimedRetry,
+};
 
 /// What a call's task needs.
 pub(super) struct Task {
@@ -24,11 +28,12 @@ pub(super) struct Task {
     pub(super) chosen: Chosen,
     pub(super) inbox: mpsc::Receiver<Order>,
     pub(super) kept: Arc<Kept>,
+    pub(super) observers: Observers,
 }
 
 /// Runs a call. Returns whether it was answered.
 pub(super) async fn run(task: Task) -> bool {
-    let Task { ports, call, asked, chosen, inbox, kept } = task;
+    let Task { ports, call, asked, chosen, inbox, kept, observers } = task;
     let _active = GaugeGuard::active_turn();
     let retry = TimedRetry {
         switch: Some(ports.retry.switch(None, &Arc::default())),
@@ -52,6 +57,8 @@ pub(super) async fn run(task: Task) -> bool {
         }
     };
     let mut host = CallHost {
+        trace: trace(&asked.request.headers),
+        observers,
         ports,
         call: call.clone(),
         asked,
@@ -96,4 +103,10 @@ pub(super) async fn run(task: Task) -> bool {
     tracing::info!(call = %call.id, category = failure.category.as_str(), error = failure.message, "a call failed");
     tape.end(NoAnswer::Failed(failure));
     false
+}
+
+/// Returns the trace that a request belongs to.
+fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    TraceContext::read(text("traceparent")?, text("tracestate"))
 }

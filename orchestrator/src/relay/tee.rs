@@ -11,19 +11,19 @@ use everturn_wire::{Category, Failure};
 use futures_core::{Stream, stream::BoxStream};
 use futures_util::StreamExt as _;
 
-use super::tape::Tape;
+use super::call::Call;
 use crate::upstream::Passed;
 
 pub(super) struct Tee {
     events: BoxStream<'static, Passed>,
-    tape: Arc<Tape>,
+    call: Arc<Call>,
     /// Whether the upstream has said how the call ended.
     is_over: bool,
 }
 
 impl Tee {
-    pub(super) fn new(events: BoxStream<'static, Passed>, tape: Arc<Tape>) -> Self {
-        Self { events, tape, is_over: false }
+    pub(super) fn new(events: BoxStream<'static, Passed>, call: Arc<Call>) -> Self {
+        Self { events, call, is_over: false }
     }
 }
 
@@ -31,7 +31,7 @@ impl Drop for Tee {
     fn drop(&mut self) {
         // Cut off by us: what has arrived is neither an answer nor a refusal.
         if !self.is_over {
-            self.tape.withdraw();
+            self.call.tape.withdraw();
         }
     }
 }
@@ -41,22 +41,23 @@ impl Stream for Tee {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamEvent>> {
         loop {
-            if !ready!(self.tape.poll_room(cx)) {
+            if !ready!(self.call.tape.poll_room(cx)) {
                 let text = "the answer is too long to be kept, and nobody is there to take it";
                 return Poll::Ready(Some(StreamEvent::Failed(Failure::new(Category::Internal, false, text))));
             }
             let Some(event) = ready!(self.events.poll_next_unpin(cx)) else { return Poll::Ready(None) };
             match event {
-                Passed::Head(status, headers) => self.tape.head(status, headers),
-                Passed::Piece(piece) => match self.tape.piece(piece) {
+                Passed::Head(status, headers) => self.call.tape.head(status, headers),
+                Passed::Piece(piece) => match self.call.tape.piece(piece) {
                     0 => {}
                     more => return Poll::Ready(Some(StreamEvent::Collected(more))),
                 },
-                Passed::Cut => self.tape.cut(),
+                Passed::Cut => self.call.tape.cut(),
                 Passed::Fact(fact) => {
                     self.is_over |= matches!(fact, StreamEvent::Finished(_) | StreamEvent::Failed(_));
                     if matches!(fact, StreamEvent::Opaque) {
-                        self.tape.show();
+                        self.call.tape.show();
+                        self.call.tell();
                     }
                     return Poll::Ready(Some(fact));
                 }

@@ -1,6 +1,9 @@
 //! A caller's calls that are passed through.
 
+use std::sync::Arc;
+
 use everturn_wire::{CallInfo, ConversationId};
+use tokio::sync::broadcast;
 
 use super::View;
 use crate::{Dialect, Listener, OfferedModel, RelayCall, RelayError};
@@ -17,15 +20,19 @@ impl View {
 
     /// Returns the caller's calls; the administrator sees those of all.
     pub fn calls(&self) -> Vec<CallInfo> {
-        let calls = self.all.calls().into_iter().filter_map(|call| {
-            let id = self.shown(&call.id.as_str().into())?;
-            Some(CallInfo {
-                id: id.to_string(),
-                caller: call.caller.filter(|_| self.name().is_none()),
-                ..call
-            })
-        });
-        calls.collect()
+        self.all.calls().into_iter().filter_map(|call| self.shown_call(call)).collect()
+    }
+
+    /// Returns a call as this caller sees it; `None` if it is another's.
+    pub fn shown_call(&self, call: CallInfo) -> Option<CallInfo> {
+        let id = self.shown(&call.id.as_str().into())?;
+        let caller = call.caller.filter(|_| self.name().is_none());
+        Some(CallInfo { id: id.to_string(), caller, ..call })
+    }
+
+    /// Subscribes to changes of all callers' calls; [`Self::shown_call`] says which ones this one sees.
+    pub fn call_changes(&self) -> broadcast::Receiver<Arc<CallInfo>> {
+        self.all.call_changes()
     }
 
     /// See [`Orchestrator::retry_call_now`](crate::Orchestrator::retry_call_now). Another's call does not exist.

@@ -111,6 +111,7 @@ fn state(call: &CallInfo, now: u64, clock: Clock) -> String {
         CallPhase::Asking if call.retries > 0 => format!("asks again{}", why(call)),
         CallPhase::Asking => "asks".to_owned(),
         CallPhase::Answering => "is answered".to_owned(),
+        CallPhase::Ended => "is over".to_owned(),
         CallPhase::Kept => "answered; nobody has taken the answer yet".to_owned(),
         _ => "unknown".to_owned(),
     }

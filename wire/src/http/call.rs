@@ -70,6 +70,8 @@ pub enum CallPhase {
     Answering,
     /// It is over; its answer waits for a repeated request.
     Kept,
+    /// It is over, and no longer listed. Only in `call.changed`.
+    Ended,
     /// From a newer version.
     #[cfg_attr(feature = "schema", schemars(skip))]
     #[serde(other)]

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{
     approval,
     event::event,
+    http::calls,
     question,
     retry_settings::{all_settings, patches, states},
 };
@@ -128,6 +129,7 @@ pub(crate) fn messages() -> Vec<ServerMessage> {
         cursor: cursor.map(Into::into),
     };
     let changed = states().into_iter().map(ServerMessage::RetrySettingsChanged);
+    let calls = calls().into_iter().flat_map(|list| list.calls).map(ServerMessage::CallChanged);
     let others = [
         delta(None),
         delta(Some("17.3")),
@@ -148,5 +150,5 @@ pub(crate) fn messages() -> Vec<ServerMessage> {
         },
         ServerMessage::Error { message: "the frame is not JSON".into() },
     ];
-    others.into_iter().chain(changed).collect()
+    others.into_iter().chain(changed).chain(calls).collect()
 }

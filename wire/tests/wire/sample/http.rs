@@ -80,7 +80,7 @@ pub(crate) fn calls() -> Vec<Calls> {
         category: None,
         ..waiting.clone()
     };
-    let others = [CallPhase::Asking, CallPhase::Answering, CallPhase::Kept].map(of);
+    let others = [CallPhase::Asking, CallPhase::Answering, CallPhase::Kept, CallPhase::Ended].map(of);
     vec![Calls::default(), Calls { calls: [waiting].into_iter().chain(others).collect() }]
 }
 
