@@ -161,6 +161,13 @@ fn figures() -> Vec<EventBody> {
         },
         EventBody::StepComplete {
             step_id: step(),
+            ttft_ms: None,
+            decode_ms: None,
+            gen_total_ms: None,
+            reported: Some(Box::default()),
+        },
+        EventBody::StepComplete {
+            step_id: step(),
             ttft_ms: Some(300),
             decode_ms: Some(1200),
             gen_total_ms: Some(1500),
