@@ -1,4 +1,4 @@
-//! Real Postgres servers on loopback ports, which can be frozen, killed and started again.
+//! Real Postgres servers on loopback ports, which can be frozen, killed and started again, and standbys.
 
 use std::{
     env,
@@ -77,10 +77,38 @@ impl PostgresServer {
             .output()
             .expect("initdb can be started");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        Self::serve(programs, directory, settings).await
+    }
+
+    /// Starts a standby, which keeps its data in this directory. It is ready when this returns.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn standby(&self, directory: &Path) -> Self {
+        give_away(directory);
+        let copied = in_directory(&self.programs, "pg_basebackup", directory)
+            .args(["-D", "data", "-R", "-X", "stream", "-c", "fast", "--no-sync"])
+            .args(["-h", "127.0.0.1", "-U", USER, "-p", &self.port.to_string()])
+            .env("PGPASSWORD", PASSWORD)
+            .output()
+            .expect("pg_basebackup can be started");
+        assert!(copied.status.success(), "pg_basebackup: {}", String::from_utf8_lossy(&copied.stderr));
+        Self::serve(&self.programs, directory, self.settings.clone()).await
+    }
+
+    /// Makes a standby the primary.
+    ///
+    /// # Panics
+    /// If it does not become one.
+    pub fn promote(&self) {
+        assert_eq!(self.sql("SELECT pg_promote()"), "t");
+    }
+
+    async fn serve(programs: &Path, directory: &Path, settings: Vec<String>) -> Self {
         let bound = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = bound.local_addr().expect("it has an address").port();
         drop(bound);
-        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let process = run(programs, directory, port, &settings);
         let mut server =
             Self { programs: programs.to_owned(), directory: directory.to_owned(), port, settings, process };

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "some tests print figures")]
 
 mod conformance;
+mod failover;
 mod full;
 mod lock;
 mod lost;

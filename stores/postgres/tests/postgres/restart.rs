@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everturn_orchestrator::{Journal, JournalError, Version};
 use everturn_store_postgres::PostgresJournal;
 use futures_util::future::join_all;
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle};
 
 use crate::support::{Server, id, numbered, texts, turn};
 
@@ -13,11 +13,16 @@ use crate::support::{Server, id, numbered, texts, turn};
 const WRITERS: usize = 24;
 const KILLS: usize = 4;
 
-/// Appends until told to end, and returns the number of acknowledged appends: each outcome is checked.
-async fn write(journal: Arc<PostgresJournal>, name: String, mut ends: watch::Receiver<usize>) -> u64 {
+/// Appends until it was killed so many times, and returns the number of acknowledged appends: each outcome is checked.
+pub(crate) async fn write(
+    journal: Arc<PostgresJournal>,
+    name: String,
+    mut killed: watch::Receiver<usize>,
+    kills: usize,
+) -> u64 {
     let id = name.as_str().into();
     let (mut version, mut number) = (Version(0), 1);
-    while *ends.borrow_and_update() < KILLS || number < 5 {
+    while *killed.borrow_and_update() < kills || number < 5 {
         match journal.append(&id, version, numbered(number, "x").turn(turn())).await {
             Ok(next) => {
                 assert_eq!(next, Version(version.0 + 1));
@@ -37,13 +42,27 @@ async fn write(journal: Arc<PostgresJournal>, name: String, mut ends: watch::Rec
     version.0
 }
 
+/// Compares what the writers were told with what is stored.
+pub(crate) async fn audit(journal: &PostgresJournal, writers: Vec<JoinHandle<u64>>) {
+    let versions = join_all(writers).await;
+    for (n, version) in versions.into_iter().enumerate() {
+        let (id, version) = (format!("c{n}"), version.unwrap());
+        let stored = journal.load(&id.as_str().into()).await.unwrap().unwrap();
+        assert_eq!(stored.version, Version(version));
+        let history = journal.chunks(&id.as_str().into(), everturn_orchestrator::Window::default()).await;
+        let seqs: Vec<u64> = history.unwrap().iter().map(|chunk| chunk.seq).collect();
+        assert_eq!(seqs, (1..=version).collect::<Vec<_>>(), "each append was stored once");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn appends_are_stored_once_and_told_as_they_are_whenever_postgres_is_killed() {
     let Some(mut server) = Server::start().await else { return };
     let journal = Arc::new(PostgresJournal::open(&server.options()).await.unwrap());
-    let (kills, ends) = watch::channel(0);
-    let writers: Vec<_> =
-        (0..WRITERS).map(|n| tokio::spawn(write(journal.clone(), format!("c{n}"), ends.clone()))).collect();
+    let (kills, killed) = watch::channel(0);
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|n| tokio::spawn(write(journal.clone(), format!("c{n}"), killed.clone(), KILLS)))
+        .collect();
     for kill in 1..=KILLS {
         // Something was written since the last time.
         let floor: i64 = server.sql("SELECT coalesce(sum(version), 0) FROM conversation").parse().unwrap();
@@ -55,15 +74,7 @@ async fn appends_are_stored_once_and_told_as_they_are_whenever_postgres_is_kille
         server.server.restart().await;
         kills.send_replace(kill);
     }
-    let versions = join_all(writers).await;
-    for (n, version) in versions.into_iter().enumerate() {
-        let (id, version) = (format!("c{n}"), version.unwrap());
-        let stored = journal.load(&id.as_str().into()).await.unwrap().unwrap();
-        assert_eq!(stored.version, Version(version));
-        let history = journal.chunks(&id.as_str().into(), everturn_orchestrator::Window::default()).await;
-        let seqs: Vec<u64> = history.unwrap().iter().map(|chunk| chunk.seq).collect();
-        assert_eq!(seqs, (1..=version).collect::<Vec<_>>(), "each append was stored once");
-    }
+    audit(&journal, writers).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
