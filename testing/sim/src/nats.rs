@@ -1,4 +1,6 @@
-//! Real NATS servers on loopback ports, which can be frozen, killed and started again.
+//! Real NATS servers on loopback ports, which can be frozen, killed and started again, and cut off from each other.
+
+mod routes;
 
 use std::{
     collections::BTreeSet,
@@ -16,6 +18,8 @@ use tokio::{
     net::TcpStream,
     time::{self, Instant},
 };
+
+pub use routes::Routes;
 
 /// Environment variable: the path of the `nats-server` program. Where it is set, tests must not skip.
 pub const PROGRAM: &str = "EVERTURN_NATS_SERVER";
@@ -191,8 +195,39 @@ impl NatsCluster {
     /// If they do not start.
     pub async fn start(program: &Path, directory: &Path, more: NatsConfig<'_>) -> Self {
         let ports: [u16; 9] = free_ports();
-        let routes: Vec<_> = ports[..3].iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        let route = |port| format!("127.0.0.1:{port}");
+        Self::launch(program, directory, ports, |_, to| route(ports[to]), more).await
+    }
+
+    /// Like [`Self::start`], with relays between the servers.
+    ///
+    /// # Panics
+    /// If they do not start.
+    pub async fn start_divisible(program: &Path, directory: &Path) -> (Self, Routes) {
+        let ports: [u16; 9] = free_ports();
+        let routes = Routes::between([ports[0], ports[1], ports[2]]).await;
+        // Nobody learns of a way around the relays: nothing listens on the advertised port.
+        let more = NatsConfig {
+            cluster: "no_advertise: true, cluster_advertise: \"127.0.0.1:1\"",
+            ..NatsConfig::default()
+        };
+        let address = |from, to| routes.address(from, to);
+        let cluster = Self::launch(program, directory, ports, address, more).await;
+        (cluster, routes)
+    }
+
+    /// Starts servers with these ports: for routes, for clients and for monitoring. `route`: the address at which one
+    /// reaches another.
+    async fn launch(
+        program: &Path,
+        directory: &Path,
+        ports: [u16; 9],
+        route: impl Fn(usize, usize) -> String,
+        more: NatsConfig<'_>,
+    ) -> Self {
         let server = |n: usize| {
+            let others = (0..3).filter(|to| *to != n);
+            let routes: Vec<_> = others.map(|to| format!("\"nats://{}\"", route(n, to))).collect();
             // A frozen peer is noticed sooner than after minutes.
             let server = format!(
                 "ping_interval: \"2s\"\ncluster {{ name: test, listen: \"127.0.0.1:{}\", routes: [{}], {} }}\n{}",

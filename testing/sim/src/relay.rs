@@ -16,6 +16,8 @@ pub enum Mode {
     Relay,
     /// Relays what clients send, and drops the answers.
     DropAnswers,
+    /// Drops what clients send, and relays the answers.
+    DropRequests,
     /// Drops everything.
     DropAll,
 }
@@ -46,7 +48,7 @@ impl Relay {
                 let Ok(server) = TcpStream::connect(server).await else { continue };
                 let ((from_client, to_client), (from_server, to_server)) =
                     (client.into_split(), server.into_split());
-                tokio::spawn(pump(from_client, to_server, modes.clone(), Mode::DropAll));
+                tokio::spawn(pump(from_client, to_server, modes.clone(), Mode::DropRequests));
                 tokio::spawn(pump(from_server, to_client, modes.clone(), Mode::DropAnswers));
             }
         });

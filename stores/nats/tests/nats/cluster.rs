@@ -111,7 +111,7 @@ async fn disturb(cluster: &mut NatsCluster, rivals: &Rivals) {
     rivals.appended(BETWEEN).await;
 }
 
-fn options(servers: impl IntoIterator<Item = String>, prefix: &str) -> Options {
+pub(crate) fn options(servers: impl IntoIterator<Item = String>, prefix: &str) -> Options {
     let mut options = Options::new(servers);
     options.prefix = prefix.to_owned();
     options.answer_within = Duration::from_secs(1);
@@ -119,6 +119,6 @@ fn options(servers: impl IntoIterator<Item = String>, prefix: &str) -> Options {
     options
 }
 
-async fn connect(options: &Options) -> Arc<NatsJournal> {
+pub(crate) async fn connect(options: &Options) -> Arc<NatsJournal> {
     Arc::new(NatsJournal::connect(options).await.unwrap())
 }

@@ -15,6 +15,7 @@ mod long;
 mod lost;
 mod name;
 mod newer;
+mod partition;
 mod ports;
 mod refuse;
 mod relay;

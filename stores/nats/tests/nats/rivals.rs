@@ -3,8 +3,8 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -30,7 +30,8 @@ pub(crate) struct Rivals {
 #[derive(Default)]
 struct State {
     ends: AtomicBool,
-    stored: AtomicUsize,
+    /// Successful appends of each writer.
+    stored: Mutex<Vec<usize>>,
 }
 
 /// What an append was told.
@@ -47,15 +48,33 @@ impl Rivals {
 
     /// Adds a writer.
     pub(crate) fn join(&mut self, journal: Arc<NatsJournal>) {
+        self.state.stored.lock().unwrap().push(0);
         let writing = write(journal.clone(), self.writers.len(), self.conversations, self.state.clone());
         self.writers.push((journal, tokio::spawn(writing)));
     }
 
     /// Waits for so many more successful appends.
     pub(crate) async fn appended(&self, more: usize) {
-        let wanted = self.state.stored.load(Ordering::Relaxed) + more;
-        let reached = async || (self.state.stored.load(Ordering::Relaxed) >= wanted).then_some(());
-        wait_for(&format!("{more} appends more"), reached).await;
+        self.appended_by(more, |_| true).await;
+    }
+
+    /// Waits for so many more successful appends of this writer.
+    pub(crate) async fn appended_at(&self, more: usize, writer: usize) {
+        self.appended_by(more, |at| at == writer).await;
+    }
+
+    /// Waits for so many more successful appends of all but this writer.
+    pub(crate) async fn appended_elsewhere(&self, more: usize, writer: usize) {
+        self.appended_by(more, |at| at != writer).await;
+    }
+
+    async fn appended_by(&self, more: usize, counts: impl Fn(usize) -> bool) {
+        let stored = || -> usize {
+            let stored = self.state.stored.lock().unwrap();
+            stored.iter().enumerate().filter(|(at, _)| counts(*at)).map(|(_, count)| count).sum()
+        };
+        let wanted = stored() + more;
+        wait_for(&format!("{more} appends more"), async || (stored() >= wanted).then_some(())).await;
     }
 
     /// Returns the number of appends so far whose answer was lost.
@@ -124,7 +143,7 @@ async fn write(
             let text = format!("{writer}-{conversation}-{n}");
             let answer = journal.append(&id, version, numbered(number, &text)).await;
             if answer.is_ok() {
-                state.stored.fetch_add(1, Ordering::Relaxed);
+                state.stored.lock().unwrap()[writer] += 1;
                 // Servers that are behind answer, too. While there is no leader, nothing can be read.
                 if let Ok(events) = journal.events(&id, Cursor::from_value(number - 1), 1).await {
                     let read = events.first().map(|event| &*event.json);
