@@ -240,5 +240,12 @@ fn note_login(link: &Link, error: &ClientInitializeError) {
 }
 
 fn refused(link: &Link, error: &ClientInitializeError) -> String {
-    format!("the handshake failed: {}", link.short(error))
+    let why = match error {
+        // Its own text has the Rust type of the transport.
+        ClientInitializeError::TransportError { error, context } => {
+            format!("{}, when {context}", link.short(&error.error))
+        }
+        error => link.short(error),
+    };
+    format!("the handshake failed: {why}")
 }

@@ -60,10 +60,12 @@ fn ends_the_same(script: Script, schedule: &RetryPolicy) -> Result<(), TestCaseE
     Ok(())
 }
 
-/// Returns the script with instant models and tools and no checks. Otherwise whatever a crash repeats would end later,
-/// and waits counted from there would be shorter.
+/// Returns the script with instant models and tools, no checks, and only idempotent tools. Otherwise whatever a crash repeats would
+/// end later, and waits counted from there would be shorter; and a call that a crash interrupts would be answered with an error, after which a
+/// turn with a required report takes a step more.
 fn instant(mut script: Script) -> Script {
     script.checks.clear();
+    script.settings.idempotent_tools = script.tools.iter().map(|tool| tool.name.clone()).collect();
     for beats in script.steps.iter_mut().flatten().chain(&mut script.summaries) {
         beats.retain(|beat| !matches!(beat, Beat::Wait(_)));
     }

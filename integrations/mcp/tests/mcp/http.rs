@@ -72,6 +72,14 @@ async fn a_lost_server_is_reconnected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_away_is_reported_in_words() {
+    let world = World::new(at(9), &[]);
+    let down = world.until(|source| source.status == ToolSourceStatus::Down).await;
+    let message = down.message.unwrap();
+    assert!(message.starts_with("the handshake failed: ") && !message.contains("::"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_configuration_is_rejected_at_once() {
     let endpoint = |url: &str, header: &str| {
         let headers = [("X-Key".to_owned(), Setting::Secret(header.to_owned()))].into();
