@@ -39,6 +39,8 @@ export class ScriptedServer {
 
   async listen() {
     this.#server = createServer((request, response) => this.#answer(request, response));
+    // No idle connection is closed just as the page uses it.
+    this.#server.keepAliveTimeout = 0;
     this.#server.on('upgrade', (request, socket) => this.#upgrade(request, socket));
     await new Promise((resolve) => this.#server.listen(this.port ?? 0, '127.0.0.1', resolve));
     this.port = this.#server.address().port;

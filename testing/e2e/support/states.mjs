@@ -9,7 +9,7 @@ export const WIDTHS = [390, 1280];
 export const size = (width) => ({ viewport: { width, height: 800 }, reducedMotion: 'reduce' });
 
 /** What the browser says of answers that a state is about. */
-const EXPECTED = /ERR_CONNECTION_REFUSED|HTTP Authentication failed|status of (401|403|422)/;
+const EXPECTED = /ERR_CONNECTION_(REFUSED|RESET)|HTTP Authentication failed|status of (401|403|422)/;
 
 /** Opens the list of conversations, where it is not always shown. */
 export async function drawer({ page, keys }) {
