@@ -23,7 +23,7 @@ const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
 /// Lines of Rust that ship, without tests. Last raised for callers over HTTP, their limits in money and an audit of all doors.
-const LINES: usize = 101_780;
+const LINES: usize = 101_800;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
