@@ -11,7 +11,7 @@ use std::{
 /// cycles.
 const ALLOWED: [(&str, &[&str]); 51] = [
     ("cursor", &[]),
-    ("layer", &[]),
+    ("retry_scope", &[]),
     ("json", &[]),
     ("memory", &[]),
     ("names", &[]),
@@ -55,7 +55,7 @@ const ALLOWED: [(&str, &[&str]); 51] = [
     // Compares a request with what is known; starts nothing.
     ("request_history", &["error", "json"]),
     ("frame", &["cursor", "journal"]),
-    ("timed_retry", &["clock", "health", "layer", "telemetry"]),
+    ("timed_retry", &["clock", "health", "retry_scope", "telemetry"]),
     ("observer", &["frame", "panic"]),
     // What it wakes is behind a trait, so the timer knows no conversation.
     ("timer", &["clock", "panic", "telemetry"]),
@@ -63,7 +63,7 @@ const ALLOWED: [(&str, &[&str]); 51] = [
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // The effective settings and their storage; not who follows them.
-    ("retry_settings", &["error", "journal", "layer", "schedule", "state"]),
+    ("retry_settings", &["error", "journal", "retry_scope", "schedule", "state"]),
     // The port to endpoints that calls are passed through to; nothing about who asks them.
     ("upstream", &[]),
     ("model", &["error", "names", "route", "upstream"]),
@@ -80,7 +80,7 @@ const ALLOWED: [(&str, &[&str]); 51] = [
             "error",
             "frame",
             "journal",
-            "layer",
+            "retry_scope",
             "log",
             "memory",
             "model_settings",
@@ -124,7 +124,7 @@ const ALLOWED: [(&str, &[&str]); 51] = [
             "health",
             "journal",
             "json",
-            "layer",
+            "retry_scope",
             "log",
             "memory",
             "model",
@@ -160,6 +160,7 @@ const ALLOWED: [(&str, &[&str]); 51] = [
             "memory",
             "model",
             "names",
+            "observer",
             "new_id",
             "panic",
             "model_settings",
@@ -203,7 +204,7 @@ const ALLOWED: [(&str, &[&str]); 51] = [
             "request_history",
             "journal",
             "json",
-            "layer",
+            "retry_scope",
             "memory",
             "model",
             "new_id",
