@@ -122,6 +122,7 @@ export function receive(message: ServerMessage): Command | undefined {
       return { type: "chat.stop", conversationId: message.conversationId };
     case "retry.settingsChanged":
       return reset(message);
+    case "call.changed":
     case "chat.error":
     case "error":
       return undefined;
