@@ -11,9 +11,9 @@ use futures_util::{Stream, StreamExt as _};
 
 use crate::{Frame, panic::panic_text};
 
-/// Observes all conversations of an orchestrator, and all calls that pass through, each as a turn of one step. It misses no event: it is called on the threads that run the turns,
-/// in order within each conversation. Return quickly and move longer work to another task. Panics are caught and
-/// logged.
+/// Observes all conversations of an orchestrator, and all calls that pass through, each as a turn of one step with the id of the call
+/// as its conversation. It misses no event: it is called on the threads that run the turns, in order within each conversation. Return
+/// quickly and move longer work to another task. Panics are caught and logged.
 pub trait Observer: Send + Sync {
     /// Called for each published event. All events except streamed text are durable by then.
     fn event(&self, event: &AgentEvent) {
@@ -64,7 +64,8 @@ pub trait Observer: Send + Sync {
         let _ = (call, at, end);
     }
 
-    /// Called when a turn is sealed, after its last event.
+    /// Called when a turn is sealed, after its last event. Also when a call that passes through is left unanswered, because nobody
+    /// listens or the process ends: without an outcome. If its request is repeated, it goes on as the same turn.
     fn turn_ended(&self, end: &TurnEnd<'_>) {
         let _ = end;
     }
@@ -155,7 +156,7 @@ impl Observers {
         trace
     }
 
-    /// Reports a sealed turn.
+    /// Reports a turn that is over for this process.
     pub(crate) fn ended(&self, end: &TurnEnd<'_>) {
         self.tell(|observer| observer.turn_ended(end));
     }

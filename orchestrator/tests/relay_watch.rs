@@ -181,6 +181,19 @@ async fn subscribers_see_a_call_begin_wait_go_on_and_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_of_a_call_that_nobody_waits_for_is_reported_too() {
+    let log = Arc::new(Log::default());
+    let orchestrator = orchestrator(log.clone());
+    let mut changes = orchestrator.call_changes();
+    let listener = orchestrator.pass_through(call()).unwrap();
+    while changes.recv().await.unwrap().phase != CallPhase::Waiting {}
+    drop(listener);
+    phases(&mut changes).await;
+    let log = log.0.lock().unwrap();
+    assert_eq!(log.last().unwrap(), &format!("ended after 4000 ms in {PARENT}"), "{log:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_caller_is_shown_its_own_calls_only() {
     let orchestrator = orchestrator(Arc::default());
     let [ann, ben] = ["ann", "ben"].map(|name| Caller::new(CallerName::parse(name).unwrap(), Vec::new()));

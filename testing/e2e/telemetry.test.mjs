@@ -167,6 +167,23 @@ test('a turn is a trace of its steps, attempts, waits and tools, within that of 
   assert.ok(spans.every(({ attributes }) => CONTENT.every((name) => !(name in attributes))), 'no content leaves');
 });
 
+test('a call that passes through is a trace of one step, within that of its caller', async () => {
+  collector = await startCollector();
+  await start();
+  provider.says(BUSY, 'A six.');
+  const call = { model: 'sim/one', messages: [{ role: 'user', content: `Roll, ${SECRET}` }], stream: true };
+  await (await ask(call, { traceparent: PARENT }, '/v1/chat/completions')).text();
+  const spans = await collector.spans(4);
+  const [turn, step] = [one(spans, 'invoke_agent'), one(spans, 'chat one')];
+  assert.deepEqual([turn.trace, turn.parent, step.parent], [...PARENT.split('-').slice(1, 3), turn.id]);
+  assert.deepEqual(turn.attributes['gen_ai.response.finish_reasons'], ['stop']);
+  assert.deepEqual(step.events.map(({ name, attributes }) => [name, attributes['everturn.retry.delay_ms']]), [['everturn.retry', 20]]);
+  const attempts = spans.filter((span) => span.name === 'POST');
+  assert.deepEqual(attempts.map(({ parent, status }) => [parent, status]), [[step.id, 'STATUS_CODE_ERROR'], [step.id, 'STATUS_CODE_UNSET']]);
+  assert.deepEqual(provider.requests.map(({ headers }) => headers.traceparent), [PARENT, PARENT], 'its headers are passed on unchanged');
+  assert.ok(!JSON.stringify(spans).includes(SECRET) && !JSON.stringify(spans).includes('A six'), 'no content leaves');
+});
+
 const CAPTURE = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
 const CONTENT = ['gen_ai.input.messages', 'gen_ai.output.messages', 'gen_ai.system_instructions', 'gen_ai.tool.call.arguments', 'gen_ai.tool.call.result'];
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::ws::Message;
-use everturn_orchestrator::View;
+use everturn_orchestrator::{StatusChange, View};
 use everturn_wire::{CallInfo, RetrySettingsState};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
@@ -19,12 +19,11 @@ pub(crate) struct Feeds {
     calls: Receiver<Arc<CallInfo>>,
 }
 
-/// One message.
+/// What is new.
 pub(crate) enum Fed {
-    Always(Message),
-    /// For peers that asked for extensions.
-    Settings(RetrySettingsState),
-    Call(CallInfo),
+    Status(StatusChange),
+    Settings(Arc<RetrySettingsState>),
+    Call(Arc<CallInfo>),
 }
 
 impl Feeds {
@@ -34,40 +33,37 @@ impl Feeds {
         Self { statuses: StatusFeed::new(orchestrator.clone()), orchestrator, settings, calls }
     }
 
-    /// Returns the next message. Cancel-safe.
+    /// Returns what is new. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Fed {
-        let Self { orchestrator, settings, calls, .. } = self;
         tokio::select! {
-            change = self.statuses.next() => Fed::Always(message::status_changed(change)),
-            state = changed(settings, |state| orchestrator.shown_settings(state)) => Fed::Settings(state),
-            call = changed(calls, |call| orchestrator.shown_call(call.clone())) => Fed::Call(call),
+            change = self.statuses.next() => Fed::Status(change),
+            state = changed(&mut self.settings) => Fed::Settings(state),
+            call = changed(&mut self.calls) => Fed::Call(call),
         }
     }
-}
 
-impl Fed {
-    /// Returns the message for a peer with these watches; `None` if it did not ask for it.
-    pub(crate) fn message(self, watches: &Watches) -> Option<Message> {
-        match self {
-            Self::Always(message) => Some(message),
-            Self::Settings(state) => {
+    /// Returns the message for a peer with these watches; `None` if it did not ask for it, or may not see it.
+    pub(crate) fn message(&self, fed: Fed, watches: &Watches) -> Option<Message> {
+        match fed {
+            Fed::Status(change) => Some(message::status_changed(change)),
+            // Checked first, because most peers want no extensions.
+            Fed::Settings(_) | Fed::Call(_) if !watches.has_extensions(None) => None,
+            Fed::Settings(state) => {
+                let state = self.orchestrator.shown_settings(&state)?;
                 let is_wanted = watches.has_extensions(state.conversation_id.as_ref());
                 is_wanted.then(|| message::retry_settings_changed(state))
             }
-            Self::Call(call) => watches.has_extensions(None).then(|| message::call_changed(call)),
+            Fed::Call(call) => {
+                self.orchestrator.shown_call(Arc::unwrap_or_clone(call)).map(message::call_changed)
+            }
         }
     }
 }
 
-/// Returns the next change that is shown.
-async fn changed<T>(changes: &mut Receiver<Arc<T>>, shown: impl Fn(&T) -> Option<T>) -> T {
+async fn changed<T: Clone>(changes: &mut Receiver<T>) -> T {
     loop {
         match changes.recv().await {
-            Ok(change) => {
-                if let Some(change) = shown(&change) {
-                    return change;
-                }
-            }
+            Ok(change) => return change,
             Err(RecvError::Lagged(_)) => {}
             // The orchestrator holds the sender, and we hold the orchestrator.
             Err(RecvError::Closed) => std::future::pending().await,

@@ -132,7 +132,7 @@ impl News for Told {
                     (id, event) = watches.next() => return told(id, event),
                 }
             };
-            if let Some(message) = fed.message(watches) {
+            if let Some(message) = feeds.message(fed, watches) {
                 return message;
             }
         }

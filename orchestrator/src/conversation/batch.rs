@@ -52,6 +52,8 @@ pub(crate) struct Batch {
     id: ConversationId,
     /// The most recent provider call.
     called: Option<Called>,
+    /// Whether what was asked last was known without a call.
+    needs_no_call: bool,
     /// The failed attempt that ended the turn.
     pub(crate) ended_by: Option<FailedAttempt>,
     /// All failed attempts of the sealed turn.
@@ -106,6 +108,7 @@ impl Batch {
             told: live.log.merged_after(live.journaled),
             id: id.clone(),
             called: None,
+            needs_no_call: false,
             ended_by: None,
             failed_attempts: Vec::new(),
             approvals: ApprovalMode::Ask,
@@ -114,8 +117,10 @@ impl Batch {
         }
     }
 
-    /// Attributes failures in this batch to `called`.
-    pub(crate) fn of_call(mut self, called: Option<Called>) -> Self {
+    /// Attributes failures in this batch to `called`. `has_asked`: whether this process has asked for an answer; without a call, it
+    /// was known without one.
+    pub(crate) fn of_call(mut self, has_asked: bool, called: Option<Called>) -> Self {
+        self.needs_no_call = has_asked && called.is_none();
         self.called = called;
         self
     }
@@ -306,10 +311,8 @@ impl Batch {
             Want::Nothing => self.was_waiting,
             Want::Wake(..) | Want::Tools { .. } | Want::Person { .. } => false,
         };
-        let ended_by = turn.outcome().and_then(|outcome| outcome.failure.as_ref());
-        let is_of_call = ended_by.is_some_and(|failure| failure.category != Category::Internal);
-        // What ended the turn was known without a call.
-        let is_one_less = is_of_call && self.called.is_none() && !self.was_waiting;
+        let has_failed = turn.outcome().is_some_and(|outcome| outcome.failure.is_some());
+        let is_one_less = has_failed && self.needs_no_call && !self.was_waiting;
         let most = turn.steps().saturating_add(turn.retries()).saturating_add(is_one_more.into());
         most.saturating_sub(is_one_less.into())
     }

@@ -86,10 +86,21 @@ impl CallHost {
         }
     }
 
-    /// Tells the observers of an event, and of the end.
+    /// Tells the observers of an event.
     fn report(&self, turn: &Turn, event: EventBody) {
         let (conversation_id, turn_id) = (self.call.id.clone(), Some(turn.id().clone()));
         self.observers.event(&AgentEvent { body: event, conversation_id, turn_id });
+    }
+
+    /// Tells the observers that this process does no more for the call, so that they keep nothing of it.
+    pub(super) fn report_end(&self, turn: &Turn) {
+        self.observers.ended(&TurnEnd {
+            conversation_id: &self.call.id,
+            turn,
+            model: &self.chosen.model,
+            trace: self.trace.as_ref(),
+            at: self.now(),
+        });
     }
 
     fn ask(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
@@ -321,13 +332,6 @@ impl Host for CallHost {
         self.ports.usage.add(self.asked.caller.as_ref().map(CallerName::as_str), target, self.now(), &used);
         self.show(turn);
         if matches!(turn.want(), Want::Nothing) {
-            self.observers.ended(&TurnEnd {
-                conversation_id: &self.call.id,
-                turn,
-                model: &self.chosen.model,
-                trace: self.trace.as_ref(),
-                at: self.now(),
-            });
             self.ports.pacing.forget(&self.leg(turn).target.name, turn.id(), self.now());
         }
         Ok(())

@@ -71,6 +71,8 @@ pub(super) async fn run(task: Task) -> bool {
     };
     let driven =
         AssertUnwindSafe(run_turn(&mut turn, &mut effects, &mut host, Some(&retry))).catch_unwind().await;
+    // Also of a call that was left, or broke.
+    host.report_end(&turn);
     let tape = &call.tape;
     let failure = match driven {
         Ok(Ok(Ended::Left(_))) => {

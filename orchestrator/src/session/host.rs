@@ -115,8 +115,8 @@ impl<'s> TurnHost<'s> {
 
     /// Builds the batch of this commit. The first and the last commit of a turn also set the status.
     fn batch(&mut self, turn: &Turn, effects: &mut Effects, now: Millis) -> Batch {
-        let mut batch =
-            Batch::new(&self.conversation.id, &self.conversation.state()).of_call(self.called.clone());
+        let mut batch = Batch::new(&self.conversation.id, &self.conversation.state())
+            .of_call(self.asked.is_some(), self.called.clone());
         batch.approvals = self.settings.definition.approvals;
         let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id().to_owned());

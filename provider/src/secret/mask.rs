@@ -10,7 +10,7 @@ use std::{mem, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use everturn_kernel::{Arguments, FinishReason, StreamEvent, ToolCall};
-use everturn_wire::{Echo, Value};
+use everturn_wire::{Echo, Reported, Value};
 use memchr::{memchr_iter, memmem::Finder};
 use serde_json::Map;
 
@@ -155,8 +155,21 @@ impl Mask {
                 self.whole.hide(&mut reason);
                 [self.release(), Some(StreamEvent::Finished(FinishReason::Other(reason)))]
             }
+            StreamEvent::Reported(mut reported) => {
+                let Reported { model, system_fingerprint, service_tier, cost: _ } = &mut *reported;
+                [model, system_fingerprint, service_tier]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|text| self.whole.hide(text));
+                [self.release(), Some(StreamEvent::Reported(reported))]
+            }
             StreamEvent::Finished(_) | StreamEvent::Failed(_) => [self.release(), Some(event)],
-            // They do not end a text.
+            // The id of a call that is yet to come, under which it is found.
+            StreamEvent::CallHere(mut id) => {
+                self.whole.hide(&mut id);
+                [None, Some(StreamEvent::CallHere(id))]
+            }
+            // The rest has no text of a provider's, and does not end one.
             event => [None, Some(event)],
         }
     }

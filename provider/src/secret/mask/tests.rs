@@ -67,10 +67,17 @@ fn everything_that_is_kept_or_shown_is_masked() {
         StreamEvent::Echo(echo),
         call(Arguments::Parsed(arguments)),
         call(malformed),
+        StreamEvent::CallHere(KEY.into()),
+        StreamEvent::Reported(Box::new(Reported {
+            model: Some(KEY.into()),
+            system_fingerprint: Some(KEY.into()),
+            service_tier: Some(KEY.into()),
+            cost: None,
+        })),
         StreamEvent::Finished(FinishReason::Other(KEY.into())),
     ]);
     let shown = format!("{told:?}");
-    assert_eq!((shown.matches(KEY).count(), shown.matches(MARK).count()), (0, 11), "{shown}");
+    assert_eq!((shown.matches(KEY).count(), shown.matches(MARK).count()), (0, 15), "{shown}");
 }
 
 proptest! {

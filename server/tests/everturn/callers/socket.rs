@@ -72,4 +72,25 @@ async fn a_socket_is_told_of_its_callers_conversations_alone() {
     assert!(events.iter().all(|event| event["conversationId"] == "mine"), "{events:?}");
     ben.say(&json!({ "type": "retry.set", "conversationId": "mine", "enabled": false })).await;
     assert_eq!(ben.hear("retry.settingsChanged").await["conversationId"], "mine");
+    // Of calls that pass through, too: Ann's came before his.
+    for (token, program) in [(&world.ann, "heron"), (&world.ben, "bens")] {
+        let bearer = format!("Bearer {token}");
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+            ("user-agent", program),
+        ];
+        let body = json!({ "model": "sim/model", "messages": [{ "role": "user", "content": "hi" }] });
+        let answer =
+            send(&world.server, Method::POST, "/v1/chat/completions", &headers, body.to_string()).await;
+        assert_eq!(answer.status, 200);
+        answer.text().await;
+    }
+    let mut call = ben.hear("call.changed").await;
+    assert_eq!((&call["program"], &call["phase"]), (&json!("bens"), &json!("asking")), "{call}");
+    let id = call["id"].take();
+    while call["phase"] != "ended" {
+        call = ben.hear("call.changed").await;
+        assert!(call["id"] == id && call.get("caller").is_none(), "{call}");
+    }
 }
