@@ -42,6 +42,8 @@ test('each conversation keeps its model, and each answer shows its model', async
   await shows('By the route.');
   await hasModel('sim/two');
   await settled();
+  // A click may miss a row that moves: the new conversation comes first.
+  await page.waitForFunction(() => document.querySelector('#list a').textContent.includes('Beta'));
   await page.locator('#list a', { hasText: 'Alpha' }).click();
   await shows('By the first.');
   await picked('sim/two');
