@@ -1,4 +1,4 @@
-//! The same request from several threads at once: it begins one call.
+//! The same request from several threads at once: it begins one call, and whoever stays gets the whole answer.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
@@ -7,14 +7,17 @@ use std::{
 };
 
 use bytes::Bytes;
-use everturn_orchestrator::{Dialect, Orchestrator, Outgoing, Passed, RelayCall, RelayProvider, Upstream};
+use everturn_kernel::{FinishReason, StreamEvent};
+use everturn_orchestrator::{
+    Dialect, Orchestrator, Outgoing, Passed, RelayCall, RelayProvider, Said, Upstream,
+};
 use everturn_wire::Priority;
 use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
-use http::{HeaderMap, Method};
-use tokio::runtime::Runtime;
+use http::{HeaderMap, Method, StatusCode};
+use tokio::{runtime::Runtime, sync::watch};
 
 const THREADS: usize = 4;
 const ROUNDS: usize = 500;
@@ -25,6 +28,27 @@ struct Silent;
 impl Upstream for Silent {
     fn send(&self, _: Outgoing) -> BoxStream<'static, Passed> {
         stream::pending().boxed()
+    }
+}
+
+/// Says half of the answer to each request, and the rest when it is let.
+struct Halves(Vec<watch::Receiver<bool>>);
+
+impl Upstream for Halves {
+    fn send(&self, request: Outgoing) -> BoxStream<'static, Passed> {
+        let round: usize = String::from_utf8_lossy(&request.body).parse().unwrap();
+        let mut gate = self.0[round].clone();
+        let piece = |text| Passed::Piece(Bytes::from_static(text));
+        let head = Passed::Head(StatusCode::OK, HeaderMap::new());
+        let second = async move {
+            gate.wait_for(|is_open| *is_open).await.unwrap();
+            piece(b"b")
+        };
+        let finished = Passed::Fact(StreamEvent::Finished(FinishReason::Stop));
+        stream::iter([head, Passed::Fact(StreamEvent::Opaque), piece(b"a")])
+            .chain(stream::once(second))
+            .chain(stream::iter([finished]))
+            .boxed()
     }
 }
 
@@ -79,4 +103,49 @@ fn a_request_that_comes_several_times_at_once_begins_one_call() {
     assert_eq!(calls.len(), ROUNDS);
     assert!(calls.iter().all(|call| call.listeners as usize == THREADS));
     drop(listeners);
+}
+
+#[test]
+fn a_request_that_is_repeated_as_its_listener_leaves_in_mid_answer_is_answered_whole() {
+    let runtime = Runtime::new().unwrap();
+    let entered = runtime.enter();
+    let (gates, halves) = (0..ROUNDS).map(|_| watch::channel(false)).unzip::<_, _, Vec<_>, Vec<_>>();
+    let provider = RelayProvider::new("p", Dialect::Messages, Arc::new(Halves(halves)));
+    let orchestrator = Orchestrator::builder().relay(provider).build();
+    drop(entered);
+    let (runtime, barrier) = (&runtime, Barrier::new(2));
+    let leave = |round| {
+        let mut listener = orchestrator.pass_through(call(round)).unwrap();
+        let heard = runtime.block_on(async { [listener.next().await, listener.next().await] });
+        assert!(matches!(heard, [Some(Said::Head(..)), Some(Said::Piece(_))]), "{heard:?}");
+        barrier.wait();
+        drop(listener);
+        barrier.wait();
+    };
+    let repeat = |round: usize| {
+        barrier.wait();
+        let listener = orchestrator.pass_through(call(round)).unwrap();
+        barrier.wait();
+        gates[round].send_replace(true);
+        let said = runtime.block_on(listener.collect::<Vec<_>>());
+        said.iter().map(text).collect::<String>()
+    };
+    let answers: Vec<_> = thread::scope(|scope| {
+        scope.spawn(|| {
+            let _entered = runtime.enter();
+            (0..ROUNDS).for_each(leave);
+        });
+        let _entered = runtime.enter();
+        (0..ROUNDS).map(repeat).collect()
+    });
+    assert!(answers.iter().all(|answer| answer == "head ab end"), "{answers:?}");
+}
+
+fn text(said: &Said) -> &str {
+    match said {
+        Said::Head(..) => "head ",
+        Said::Piece(piece) => std::str::from_utf8(piece).unwrap(),
+        Said::End => " end",
+        _ => " no end",
+    }
 }

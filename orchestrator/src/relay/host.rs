@@ -352,7 +352,7 @@ impl Host for CallHost {
     /// Whether the call ends without an answer: nobody listens, or the process ends and it waits or may not take longer.
     fn leaves(&mut self, want: Want) -> bool {
         match self.ports.shutdown.stage() {
-            Stage::Open => mem::take(&mut self.is_leaving) && !self.call.tape.is_listened_to(),
+            Stage::Open => mem::take(&mut self.is_leaving) && self.call.tape.close(),
             Stage::Draining => matches!(want, Want::Wake(..)),
             Stage::Leaving | Stage::Abandoned => want != Want::Nothing,
         }
@@ -362,6 +362,8 @@ impl Host for CallHost {
         let Poll::Ready(Some(order)) = self.inbox.poll_recv(cx) else { return Poll::Pending };
         Poll::Ready(match order {
             Order::RetryNow => Input::RetryNow,
+            // A repeated request has joined since.
+            Order::Stop if !self.call.tape.close() => Input::Save,
             Order::GiveUp | Order::Stop => Input::Abort,
             Order::Release => Input::Release,
             Order::Leave => {

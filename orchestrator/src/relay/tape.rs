@@ -53,6 +53,8 @@ struct Inner {
     size: usize,
     /// Number of pieces dropped from the start. More than 0: nobody can join any more.
     dropped: usize,
+    /// Nobody can join any more, because the call is being stopped.
+    is_closed: bool,
     is_cut: bool,
     end: Option<Said>,
     listeners: HashMap<u64, Place>,
@@ -186,6 +188,13 @@ impl Tape {
         u32::try_from(self.lock().listeners.len()).unwrap_or(u32::MAX)
     }
 
+    /// Keeps others from joining, unless somebody listens. Returns whether nobody does.
+    pub(super) fn close(&self) -> bool {
+        let mut inner = self.lock();
+        inner.is_closed |= inner.listeners.is_empty();
+        inner.is_closed
+    }
+
     /// Polls until somebody listens.
     pub(super) fn poll_listened(&self, cx: &Context<'_>) -> Poll<()> {
         let mut inner = self.lock();
@@ -212,13 +221,13 @@ impl Tape {
         Poll::Ready(true)
     }
 
-    /// Adds a listener, which receives everything from the start; `None` if the start is gone.
+    /// Adds a listener, which receives everything from the start; `None` if the start is gone, or the rest will not come.
     pub(super) fn listen<L>(self: &Arc<Self>, call: &ConversationId, leaving: L) -> Option<Listener>
     where
         L: FnOnce() + Send + Sync + 'static,
     {
         let mut inner = self.lock();
-        if inner.dropped > 0 {
+        if inner.dropped > 0 || inner.is_closed {
             return None;
         }
         let id = inner.next_listener;

@@ -41,12 +41,12 @@ const FULL: [&str; 2] = ["--features", "everturn/full"];
 const UNPUBLISHED: [&str; 5] =
     ["everturn-sim", "everturn-model", "everturn-bench", "everturn-examples", "xtask"];
 
-/// Tests of the binary that plain `cargo test` skips, so that it needs nothing but Rust.
-const WITH_NODE: [&str; 12] = [
+/// Tests of the binary that plain `cargo test` skips, so that it needs nothing but Rust. Of the whole workspace like all others: for one
+/// package alone, cargo would build its dependencies again with fewer features.
+const WITH_NODE: [&str; 11] = [
     "test",
     "--locked",
-    "--package",
-    "everturn",
+    "--workspace",
     FULL[0],
     FULL[1],
     "--test",
