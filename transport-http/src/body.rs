@@ -23,6 +23,9 @@ use crate::{
 /// are large.
 const OWN_ROOM: usize = 16 << 10;
 
+/// How much is trusted to come of the length that a request gives, in bytes; beyond it, as much again as has come.
+const TRUSTED: usize = 64 << 10;
+
 /// A JSON body that has not been read yet, and its reserved space.
 pub(crate) struct Unread {
     pub(crate) bytes: Bytes,
@@ -177,6 +180,7 @@ pub(crate) async fn whole(
     if body.size_hint().lower() > limits.body as u64 {
         return Err(too_long());
     }
+    let length = usize::try_from(body.size_hint().lower()).unwrap_or_default();
     let end = Instant::now() + limits.body_time;
     let (mut bytes, mut room) = (Vec::new(), None::<OwnedSemaphorePermit>);
     let mut pieces = body.into_data_stream();
@@ -195,6 +199,9 @@ pub(crate) async fn whole(
         match &mut room {
             Some(room) => room.merge(more),
             None => room = Some(more),
+        }
+        if bytes.capacity() - bytes.len() < piece.len() && bytes.len() < length {
+            bytes.reserve_exact((length - bytes.len()).min(bytes.len().max(TRUSTED)).max(piece.len()));
         }
         bytes.extend_from_slice(&piece);
     }

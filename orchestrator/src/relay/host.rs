@@ -18,6 +18,7 @@ use everturn_pacing::LongLimits;
 use everturn_wire::{AgentEvent, Because, CallPhase, CallerName, Category, EventBody, Failure, TraceContext};
 use futures_core::{future::BoxFuture, stream::BoxStream};
 use futures_util::{StreamExt as _, future, stream};
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc;
 
 use super::{
@@ -300,6 +301,16 @@ fn renamed(body: &Bytes, places: &[std::ops::Range<usize>], name: &str) -> Bytes
     renamed.into()
 }
 
+/// Copies the values of headers, so that they no longer keep the buffer of 8 KiB or more that they were received in.
+fn copy_values(headers: &mut HeaderMap) {
+    for value in headers.values_mut() {
+        if let Ok(mut copy) = HeaderValue::from_bytes(value.as_bytes()) {
+            copy.set_sensitive(value.is_sensitive());
+            *value = copy;
+        }
+    }
+}
+
 #[async_trait]
 impl Host for CallHost {
     type Error = Infallible;
@@ -326,6 +337,7 @@ impl Host for CallHost {
         }
         if matches!(turn.want(), Want::Wake(..)) {
             self.call.tape.withdraw_beyond(MOST_REFUSAL);
+            copy_values(&mut self.asked.request.headers);
         }
         used.add(&Figures::of_ended(turn));
         let target = self.called.as_ref().unwrap_or(&self.leg(turn).target);

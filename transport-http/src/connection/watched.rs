@@ -9,7 +9,7 @@ use std::{
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, Incoming, SizeHint};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 
 use super::{
     activity::{Activity, Phase},
@@ -17,16 +17,24 @@ use super::{
     tls::Stream,
 };
 
+/// Maximum number of bytes to read at once, less than 16 KiB. While a request is answered, hyper keeps a buffer to read more, which is twice as
+/// large whenever a read filled it: after a large body, 400 KiB without a limit.
+const AT_ONCE: u64 = (16 << 10) - 1;
+
 /// A socket. Its slot is free on drop, also after an upgrade.
 #[derive(Debug)]
 pub(super) struct Socket {
-    stream: Stream,
+    stream: Take<Stream>,
     slot: Slot,
 }
 
 impl Socket {
     pub(super) fn new(stream: Stream, slot: Slot) -> Self {
-        Self { stream, slot }
+        Self { stream: stream.take(AT_ONCE), slot }
+    }
+
+    fn stream(&mut self) -> Pin<&mut Stream> {
+        Pin::new(self.stream.get_mut())
     }
 
     fn sent<T>(&self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -42,6 +50,7 @@ impl AsyncRead for Socket {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
+        self.stream.set_limit(AT_ONCE);
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
         if buf.filled().len() > before {
             self.slot.activity.heard();
@@ -52,7 +61,7 @@ impl AsyncRead for Socket {
 
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
+        let polled = self.stream().poll_write(cx, buf);
         self.sent(polled)
     }
 
@@ -61,20 +70,20 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        let polled = self.stream().poll_write_vectored(cx, bufs);
         self.sent(polled)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream.get_ref().is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        self.stream().poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        self.stream().poll_shutdown(cx)
     }
 }
 
