@@ -2,7 +2,7 @@
 
 mod build;
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use everturn_kernel::{Provider, Settings};
 use everturn_pacing::RetryPolicy;
@@ -43,6 +43,7 @@ pub struct Builder {
     system_prompt: Option<String>,
     max_output_tokens: Option<u32>,
     keep_ephemeral: Duration,
+    spool: Option<PathBuf>,
     max_tool_result: usize,
     max_live_output: usize,
     permissions: Permissions,
@@ -97,6 +98,7 @@ impl Builder {
             system_prompt: None,
             max_output_tokens: None,
             keep_ephemeral: KEEP_EPHEMERAL,
+            spool: None,
             max_tool_result: MAX_TOOL_RESULT,
             max_live_output: MAX_LIVE_OUTPUT,
             permissions: Permissions::default(),
@@ -424,6 +426,14 @@ impl Builder {
     #[must_use]
     pub fn keep_ephemeral(mut self, keep: Duration) -> Self {
         self.keep_ephemeral = keep;
+        self
+    }
+
+    /// Sets the directory for the bodies of calls that wait while all bodies take more than 128 MiB of memory: files without a name, up to
+    /// 4 GiB in all. Default: bodies stay in memory, and calls beyond 256 MiB are refused.
+    #[must_use]
+    pub fn spool(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.spool = Some(directory.into());
         self
     }
 

@@ -231,7 +231,7 @@ impl Orchestrator {
         let shutdown: Arc<Shutdown> = Arc::default();
         let timers = Arc::new(Timers::new(clock.clone(), waker.clone()));
         let ports = Arc::new(ports(timers.clone(), shutdown.clone()));
-        let calls = Arc::new(Calls::new(memory.clone(), observers.clone()));
+        let calls = Arc::new(Calls::new(memory.clone(), observers.clone(), ports.spool.clone()));
         let home = Home { loaded: Arc::default(), timers, shutdown, observers, peers, memory };
         let registry = Arc::new(Registry::new(journal, clock, retry, ports.model_settings.clone(), home));
         waker.set(&registry, &ports, &calls);

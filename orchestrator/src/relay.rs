@@ -3,6 +3,7 @@
 //! The kernel decides about such a call as about any other. A call's answer is a tape ([`tape`]): its task writes it, and
 //! any number of listeners read it from the start. Nothing here reads a request or an answer, except to tell requests apart ([`key`]).
 
+mod body;
 mod call;
 mod calls;
 mod choice;

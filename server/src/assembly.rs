@@ -1,6 +1,10 @@
 //! Builds the orchestrator from the configuration.
 
-use std::sync::Arc;
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use everturn_orchestrator::{Builder, Observer, Orchestrator};
 
@@ -23,6 +27,9 @@ pub(crate) fn orchestrator(
     let mut builder = Orchestrator::builder().settings(config.settings.clone());
     if let Some(traces) = traces {
         builder = builder.observer(traces);
+    }
+    if !matches!(storage, Storage::Memory) {
+        builder = builder.spool(spool(config.data.as_deref()));
     }
     builder = storage.keep(builder);
     if let Some(steps) = config.usual_max_steps {
@@ -82,4 +89,12 @@ fn compacting(builder: Builder, Compaction { model, ahead }: &Compaction) -> Bui
         None => builder.compact(),
     };
     ahead.iter().fold(builder, |builder, share| builder.compact_ahead(*share))
+}
+
+/// Returns where bodies of waiting calls go: beside the data file, which is on a disk.
+fn spool(data: Option<&Path>) -> PathBuf {
+    match data.map(|data| data.parent().filter(|directory| !directory.as_os_str().is_empty())) {
+        Some(directory) => directory.unwrap_or(Path::new(".")).to_owned(),
+        None => env::temp_dir(),
+    }
 }

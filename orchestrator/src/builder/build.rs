@@ -95,6 +95,7 @@ impl Builder {
                     settings,
                     configured,
                     keep_ephemeral: self.keep_ephemeral,
+                    spool: self.spool,
                     max_tool_result: self.max_tool_result,
                     max_live_output: self.max_live_output,
                     retry,

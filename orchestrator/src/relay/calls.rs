@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -11,6 +12,7 @@ use tokio::sync::{broadcast, mpsc};
 
 use super::{
     Listener, RelayCall, RelayError,
+    body::Room,
     call::{Call, ORDERS, Order},
     choice::{self, Chosen},
     kept::Kept,
@@ -27,9 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// Maximum size of all answers that are kept, in bytes.
 const MOST_KEPT: usize = 64 << 20;
 
-/// Maximum size of the bodies of all calls, in bytes.
-const MOST_BODIES: usize = 256 << 20;
-
 /// Number of changes that a subscriber may be behind. It misses older ones.
 const CHANGES: usize = 256;
 
@@ -44,6 +43,7 @@ pub(crate) struct Calls {
     kept: Arc<Kept>,
     observers: Observers,
     changes: broadcast::Sender<Arc<CallInfo>>,
+    room: Arc<Room>,
     book: Mutex<Book>,
 }
 
@@ -52,14 +52,14 @@ struct Book {
     /// The latest call for each request.
     by_key: HashMap<CallKey, Arc<Call>>,
     by_id: HashMap<ConversationId, Arc<Call>>,
-    bodies: usize,
 }
 
 impl Calls {
-    pub(crate) fn new(memory: Arc<Memory>, observers: Observers) -> Self {
+    /// `spool`: where bodies are put while their calls wait and memory is short.
+    pub(crate) fn new(memory: Arc<Memory>, observers: Observers, spool: Option<PathBuf>) -> Self {
         let changes = broadcast::Sender::new(CHANGES);
         let (names, kept, book) = (Names::default(), Arc::default(), Mutex::default());
-        Self { memory, names, kept, observers, changes, book }
+        Self { memory, names, kept, observers, changes, room: Arc::new(Room::new(spool)), book }
     }
 
     pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<CallInfo>> {
@@ -105,8 +105,7 @@ impl Calls {
         };
         let call =
             Arc::new(Call::new(id.clone(), key, self.memory.open(), orders, state, self.changes.clone()));
-        let size = asked.request.body.len();
-        let listener = {
+        let (listener, stored) = {
             let mut book = self.lock();
             // The same request may have begun a call meanwhile.
             if let Some(listener) = self.join(ports, &book, &key, has_session) {
@@ -117,26 +116,25 @@ impl Calls {
                     "{MOST_CALLS} calls wait or run already: try again later"
                 )));
             }
-            if book.bodies + size > MOST_BODIES && book.bodies > 0 {
+            let Some(stored) = self.room.take(&asked.request.body) else {
                 return Err(RelayError::NoRoom(
-                    "the bodies of waiting calls take all the memory that they may: try again later"
-                        .to_owned(),
+                    "the bodies of calls take all the memory that they may: try again later".to_owned(),
                 ));
-            }
-            book.bodies += size;
+            };
             book.by_key.insert(key, call.clone());
             book.by_id.insert(id, call.clone());
             // Under the lock, so that a repetition without a session sees that somebody listens.
-            self.listener(ports, &call)
+            (self.listener(ports, &call), stored)
         };
         call.tell();
         let (ports, kept, observers) = (ports.clone(), self.kept.clone(), self.observers.clone());
-        let task = Task { ports: ports.clone(), call: call.clone(), asked, chosen, inbox, kept, observers };
+        let task =
+            Task { ports: ports.clone(), call: call.clone(), asked, stored, chosen, inbox, kept, observers };
         let (calls, present) = (Arc::downgrade(self), ports.shutdown.present());
         let clock = ports.clock.clone();
         tokio::spawn(async move {
             let is_answered = run::run(task).await;
-            let waits = calls.upgrade().is_some_and(|calls| calls.ended(&call, size, is_answered));
+            let waits = calls.upgrade().is_some_and(|calls| calls.ended(&call, is_answered));
             drop(present);
             if waits {
                 tokio::spawn(forget(calls, Arc::downgrade(&call), clock));
@@ -165,9 +163,8 @@ impl Calls {
     }
 
     /// Called when a call has ended. Returns whether its answer waits for somebody.
-    fn ended(&self, call: &Arc<Call>, size: usize, is_answered: bool) -> bool {
+    fn ended(&self, call: &Arc<Call>, is_answered: bool) -> bool {
         let mut book = self.lock();
-        book.bodies -= size;
         // A refusal is not kept: whoever repeats the request wants to ask again.
         if !is_answered || call.tape.is_delivered() {
             book.remove(call);

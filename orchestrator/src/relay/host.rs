@@ -23,6 +23,7 @@ use tokio::sync::mpsc;
 
 use super::{
     AskedModel, ModelPlace, RelayCall,
+    body::Stored,
     call::{Call, Order},
     choice::{Chosen, Leg},
     kept::Kept,
@@ -51,6 +52,10 @@ pub(super) struct CallHost {
     pub(super) ports: Arc<Ports>,
     pub(super) call: Arc<Call>,
     pub(super) asked: RelayCall,
+    /// The room that its body takes.
+    pub(super) stored: Stored,
+    /// Why its body could not be read back.
+    pub(super) unreadable: Option<Failure>,
     pub(super) chosen: Chosen,
     pub(super) inbox: mpsc::Receiver<Order>,
     /// Whether to leave the turn as it is.
@@ -106,6 +111,9 @@ impl CallHost {
 
     fn ask(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.call.tape.withdraw();
+        if let Some(failure) = self.unreadable.clone() {
+            return stream::once(future::ready(StreamEvent::Failed(failure))).boxed();
+        }
         if !self.call.tape.is_listened_to() {
             return self.when_listened_to(turn);
         }
@@ -335,9 +343,21 @@ impl Host for CallHost {
                 }
             }
         }
-        if matches!(turn.want(), Want::Wake(..)) {
-            self.call.tape.withdraw_beyond(MOST_REFUSAL);
-            copy_values(&mut self.asked.request.headers);
+        let body = &mut self.asked.request.body;
+        match turn.want() {
+            Want::Wake(..) => {
+                self.call.tape.withdraw_beyond(MOST_REFUSAL);
+                self.stored.put_away(body).await;
+                copy_values(&mut self.asked.request.headers);
+            }
+            Want::Nothing => {}
+            _ => {
+                if let Err(error) = self.stored.fetch(body).await {
+                    let text =
+                        format!("the body of the call was written to disk and cannot be read: {error}");
+                    self.unreadable = Some(Failure::new(Category::Internal, false, text));
+                }
+            }
         }
         used.add(&Figures::of_ended(turn));
         let target = self.called.as_ref().unwrap_or(&self.leg(turn).target);

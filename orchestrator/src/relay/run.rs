@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::{
     NoAnswer, RelayCall,
+    body::Stored,
     call::{Call, Order},
     choice::Chosen,
     host::CallHost,
@@ -25,6 +26,7 @@ pub(super) struct Task {
     pub(super) ports: Arc<Ports>,
     pub(super) call: Arc<Call>,
     pub(super) asked: RelayCall,
+    pub(super) stored: Stored,
     pub(super) chosen: Chosen,
     pub(super) inbox: mpsc::Receiver<Order>,
     pub(super) kept: Arc<Kept>,
@@ -33,7 +35,7 @@ pub(super) struct Task {
 
 /// Runs a call. Returns whether it was answered.
 pub(super) async fn run(task: Task) -> bool {
-    let Task { ports, call, asked, chosen, inbox, kept, observers } = task;
+    let Task { ports, call, asked, stored, chosen, inbox, kept, observers } = task;
     let _active = GaugeGuard::active_turn();
     let retry = TimedRetry {
         switch: Some(ports.retry.switch(None, &Arc::default())),
@@ -62,6 +64,8 @@ pub(super) async fn run(task: Task) -> bool {
         ports,
         call: call.clone(),
         asked,
+        stored,
+        unreadable: None,
         chosen,
         inbox,
         is_leaving: false,

@@ -1,6 +1,6 @@
 //! What sessions need to run turns.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use everturn_kernel::{Settings, Target};
 use everturn_pacing::RetryPolicy;
@@ -61,6 +61,8 @@ pub(crate) struct Ports {
     pub(crate) configured: Arc<Configured>,
     /// How long ephemeral conversations are kept after their last turn.
     pub(crate) keep_ephemeral: Duration,
+    /// Where bodies of calls are put that wait while memory is short.
+    pub(crate) spool: Option<PathBuf>,
     /// Maximum size of a tool result, in bytes.
     pub(crate) max_tool_result: usize,
     /// Maximum live output of each call, in bytes.
