@@ -24,6 +24,8 @@ struct Limit {
     /// Index of the period.
     period: usize,
     calls: Search,
+    /// When it was learnt.
+    since: Millis,
     /// When the next call may be made: calls are spread over the period, because some providers refuse bursts.
     next_at: Millis,
     /// When a whole period without a refusal ends.
@@ -59,8 +61,14 @@ impl Learnt {
         }
     }
 
+    /// A call made at this time was not accepted. A limit that was learnt while it ran has counted it: if none of those was accepted, it taught
+    /// nothing.
     pub(crate) fn take_back(&mut self, at: Millis) {
         self.logs.iter_mut().for_each(|log| log.take_back(at));
+        let Some(limit) = self.limit.filter(|limit| !limit.is_confirmed && at <= limit.since) else { return };
+        if self.logs[limit.period].count(limit.since) == 0 {
+            self.limit = self.before.take();
+        }
     }
 
     /// Returns how many more calls may be made now; `None` = no limit is known.
@@ -106,7 +114,8 @@ impl Learnt {
         let is_confirmed = self.limit.is_some_and(|limit| limit.period == period && limit.is_confirmed);
         let calm_at = now.plus(PERIODS_MS[period]);
         let next_at = now;
-        self.limit = Some(Limit { period, calls, next_at, calm_at, is_binding: false, is_confirmed });
+        self.limit =
+            Some(Limit { period, calls, since: now, next_at, calm_at, is_binding: false, is_confirmed });
         Some(self.room_at(0, now))
     }
 

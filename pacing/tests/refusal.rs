@@ -23,6 +23,18 @@ fn a_hint_that_proved_too_short_is_not_believed_again() {
 }
 
 #[test]
+fn calls_that_were_all_refused_teach_no_rate() {
+    let mut desk = Desk::new();
+    let together: Vec<_> = (0..8).map(|n| desk.goes(&format!("{n}"))).collect();
+    together.into_iter().for_each(|ticket| desk.refused(ticket, &refusal(Some(45_000))));
+    desk.now += 45_000;
+    let probe = desk.goes("0");
+    assert_eq!(desk.waits("1").1, Because::Probe);
+    desk.answers(probe);
+    (1..8).for_each(|n| _ = desk.goes(&format!("{n}")));
+}
+
+#[test]
 fn a_call_made_before_a_refusal_does_not_end_it() {
     let mut desk = Desk::new();
     let (first, second) = (desk.goes("a"), desk.goes("c"));
