@@ -21,6 +21,11 @@ impl TokenHash {
         Self(Sha256::digest(token).into())
     }
 
+    /// Compares in constant time.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
     /// Reads 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let mut hash = [0; 32];
@@ -134,18 +139,17 @@ impl Callers {
     }
 
     /// Returns whose token this is.
-    pub(super) fn find(&self, token: &[u8]) -> Option<Caller> {
-        let hash = TokenHash::of(token);
+    pub(super) fn find(&self, token: &TokenHash) -> Option<Caller> {
         let book = self.read();
         // How long the look-up takes says something about hashes, from which nothing follows about tokens.
-        let entry = book.known.get(&hash)?;
-        let is_it: bool = entry.known.token.is_some_and(|known| known.0.ct_eq(&hash.0).into());
+        let entry = book.known.get(token)?;
+        let is_it = entry.known.token.is_some_and(|known| known.is(token));
         (is_it && !entry.has_expired(self.clock.now().0)).then(|| entry.caller.clone())
     }
 
     /// Returns what is known of the caller with this token.
-    pub(super) fn known(&self, token: &[u8]) -> Option<KnownCaller> {
-        self.read().known.get(&TokenHash::of(token)).map(|entry| entry.known.clone())
+    pub(super) fn known(&self, token: &TokenHash) -> Option<KnownCaller> {
+        self.read().known.get(token).map(|entry| entry.known.clone())
     }
 
     /// Returns the caller that a proxy names: one that is known, unless its token was revoked or has expired, or a new one
@@ -203,10 +207,11 @@ mod tests {
     fn a_token_is_known_until_it_expires_is_rotated_or_revoked() {
         let clock = VirtualClock::new(Millis(1_000));
         let callers = Callers::new(Arc::new(clock.clone()));
-        assert!(!callers.asks() && callers.find(b"a").is_none());
+        assert!(!callers.asks() && callers.find(&TokenHash::of(b"a")).is_none());
         callers.replace(vec![known("ann", "a", Some(2_000)), known("ben", "b", None)]);
-        let name =
-            |token: &str| callers.find(token.as_bytes()).map(|caller| caller.name().unwrap().to_string());
+        let name = |token: &str| {
+            callers.find(&TokenHash::of(token.as_bytes())).map(|caller| caller.name().unwrap().to_string())
+        };
         assert_eq!((name("a").as_deref(), name("b").as_deref()), (Some("ann"), Some("ben")));
         for forged in ["", "A", "a ", "aa", &TokenHash::of(b"a").to_string()] {
             assert!(name(forged).is_none(), "{forged}");

@@ -14,10 +14,9 @@ use everturn_wire::CallerName;
 use tower_http::cors::CorsLayer;
 
 use super::{
-    Access, AccessError, Callers,
+    Access, AccessError, Callers, TokenHash,
     address::{Host, Origin},
-    named,
-    token::{self, Token},
+    named, token,
 };
 use crate::{connection::Peer, refusal::Refusal};
 
@@ -55,7 +54,7 @@ pub(super) struct Rules {
     bound: SocketAddr,
     hosts: Vec<Host>,
     origins: Vec<Origin>,
-    token: Option<Token>,
+    token: Option<TokenHash>,
     callers: Callers,
     caller_header: HeaderName,
     is_open: fn(&str) -> bool,
@@ -65,7 +64,7 @@ impl Rules {
     pub(super) fn new(access: Access) -> Result<Self, AccessError> {
         let host = |text: String| Host::parse(&text).ok_or(AccessError::BadHost(text));
         let origin = |text: String| Origin::parse(&text).ok_or(AccessError::BadOrigin(text));
-        let token = |text: String| Token::new(&text).ok_or(AccessError::BadToken);
+        let token = |text: String| token::administrators(&text).ok_or(AccessError::BadToken);
         let header = |text: String| text.parse().map_err(|_| AccessError::BadHeader(text));
         let caller_header = access.caller_header.map(header).transpose()?;
         Ok(Self {
@@ -100,7 +99,7 @@ impl Rules {
 
     /// Returns who the request is by; `None` if it lacks a token that it needs, or a proxy does not say.
     pub(super) fn caller(&self, request: &Request) -> Option<Caller> {
-        if let Some(caller) = token::shown(request.headers()).find_map(|shown| self.whose(shown.bytes())) {
+        if let Some(caller) = token::shown(request.headers()).find_map(|shown| self.whose(&shown.hash())) {
             return if caller.may(Scope::Proxy) {
                 self.named(request.headers(), &caller)
             } else {
@@ -122,10 +121,11 @@ impl Rules {
             return Some(name.clone());
         }
         let headers = request.headers();
-        let shown = token::shown(headers).find(|shown| self.whose(shown.bytes()).is_some())?;
+        let shown =
+            token::shown(headers).map(|shown| shown.hash()).find(|token| self.whose(token).is_some())?;
         let known = match &self.token {
-            Some(administrators) if administrators.is(shown.bytes()) => return None,
-            _ => self.callers.known(shown.bytes())?,
+            Some(administrators) if administrators.is(&shown) => return None,
+            _ => self.callers.known(&shown)?,
         };
         if !known.scopes.contains(&Scope::Proxy) {
             return Some(known.name);
@@ -134,12 +134,12 @@ impl Rules {
     }
 
     /// Whether nobody is served without a token.
-    fn asks(&self) -> bool {
+    pub(super) fn asks(&self) -> bool {
         self.token.is_some() || self.callers.asks()
     }
 
     /// Returns whose token this is.
-    fn whose(&self, token: &[u8]) -> Option<Caller> {
+    fn whose(&self, token: &TokenHash) -> Option<Caller> {
         match &self.token {
             Some(administrators) if administrators.is(token) => Some(Caller::administrator()),
             _ => self.callers.find(token),
@@ -178,7 +178,7 @@ impl Rules {
     pub(super) fn note(&self, request: &mut Request, caller: Caller) {
         request.extensions_mut().insert(caller);
         if self.asks() {
-            token::hide(request.headers_mut(), |token| self.whose(token).is_some());
+            token::hide(request.headers_mut(), |token| self.whose(&token).is_some());
             request.headers_mut().remove(&self.caller_header);
         }
     }

@@ -5,7 +5,8 @@ use axum::http::{
     header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use subtle::ConstantTimeEq as _;
+
+use super::TokenHash;
 
 const SCHEME: &[u8] = b"bearer ";
 
@@ -16,11 +17,6 @@ const SUBPROTOCOL: &[u8] = b"bearer.";
 /// and those in which vendors' programs send their key.
 const PLAIN: [&str; 4] = ["x-everturn-token", "x-api-key", "x-goog-api-key", "api-key"];
 
-/// The administrator's token. Compared in constant time, and never displayed.
-pub(super) struct Token {
-    plain: String,
-}
-
 /// A token that a request shows.
 pub(super) enum Shown<'r> {
     Plain(&'r [u8]),
@@ -28,25 +24,20 @@ pub(super) enum Shown<'r> {
     Encoded(Vec<u8>),
 }
 
-impl Token {
-    /// Returns `None` if a header could not carry the token.
-    pub(super) fn new(text: &str) -> Option<Self> {
-        let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        fits.then(|| Self { plain: text.to_owned() })
-    }
-
-    pub(super) fn is(&self, shown: &[u8]) -> bool {
-        self.plain.as_bytes().ct_eq(shown).into()
+impl Shown<'_> {
+    pub(super) fn hash(&self) -> TokenHash {
+        match self {
+            Self::Plain(bytes) => TokenHash::of(bytes),
+            Self::Encoded(bytes) => TokenHash::of(bytes),
+        }
     }
 }
 
-impl Shown<'_> {
-    pub(super) fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Plain(bytes) => bytes,
-            Self::Encoded(bytes) => bytes,
-        }
-    }
+/// Returns the hash of the administrator's token, by which it is compared like those of callers, so that the time that takes
+/// says nothing about the token, not even its length; `None` if a header could not carry the token.
+pub(super) fn administrators(text: &str) -> Option<TokenHash> {
+    let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    fits.then(|| TokenHash::of(text.as_bytes()))
 }
 
 /// Returns everything in a request that may be a token of this server; Everturn's own header first.
@@ -64,13 +55,13 @@ pub(super) fn shown(headers: &HeaderMap) -> impl Iterator<Item = Shown<'_>> {
 }
 
 /// Removes every token of this server (`is_ours`): nothing behind the guard needs one, and no provider may receive it.
-pub(super) fn hide(headers: &mut HeaderMap, is_ours: impl Fn(&[u8]) -> bool) {
+pub(super) fn hide(headers: &mut HeaderMap, is_ours: impl Fn(TokenHash) -> bool) {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    if values.any(|value| bearer(value.as_bytes()).is_some_and(&is_ours)) {
+    if values.any(|value| bearer(value.as_bytes()).is_some_and(|token| is_ours(TokenHash::of(token)))) {
         headers.remove(AUTHORIZATION);
     }
     for name in PLAIN {
-        if headers.get_all(name).iter().any(|value| is_ours(value.as_bytes())) {
+        if headers.get_all(name).iter().any(|value| is_ours(TokenHash::of(value.as_bytes()))) {
             headers.remove(name);
         }
     }
