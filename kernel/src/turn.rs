@@ -329,8 +329,8 @@ impl Turn {
         self.retries
     }
 
-    /// Returns the sum of the waits scheduled so far, over all steps, in milliseconds. For a sealed turn, without the
-    /// rest of a cancelled wait.
+    /// Returns the sum of the waits scheduled so far, over all steps, in milliseconds, without the rest of those that ended
+    /// early.
     pub fn waited_ms(&self) -> u64 {
         self.waited_ms
     }

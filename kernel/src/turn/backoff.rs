@@ -85,6 +85,7 @@ impl Turn {
     fn try_again(&mut self, now: Millis, fx: &mut Effects) {
         let Phase::Backoff(backoff) = &self.phase else { return };
         let (op, ledger) = (backoff.op, backoff.ledger.clone());
+        self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
         self.ask(now, op, ledger);
         let retry = self.retry().map(Box::new);
         fx.tell(EventBody::Status { status: ConversationStatus::Active, retry });

@@ -1,6 +1,6 @@
 //! Holds: a call is put off because of what other turns found out.
 
-use everturn_wire::RetryOutcome;
+use everturn_wire::{Failure, RetryOutcome};
 
 use super::{Turn, charge::Charge, retry::Told};
 use crate::{
@@ -32,6 +32,7 @@ impl Turn {
         let delay_ms = wait_ms.min(LONGEST_WAIT_MS);
         let charge = if in_budget { Charge::Budget } else { Charge::Nothing };
         if let Err(given_up) = self.afford(now, &ledger, delay_ms, charge) {
+            let failure = Failure { hint_ms: failure.hint_ms.or(Some(delay_ms)), ..failure };
             return self.give_up(now, failure, given_up, schedule, fx);
         }
         ledger.uncounted = ledger.uncounted.saturating_add(1);

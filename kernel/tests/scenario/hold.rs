@@ -10,6 +10,8 @@ use everturn_testkit::{
     play,
 };
 
+use super::run;
+
 fn held(wait_ms: u64, in_budget: bool) -> Vec<Beat> {
     let failure = Failure::new(Category::RateLimited, true, "HTTP 429: slow down");
     vec![Beat::Say(StreamEvent::Held(Box::new(Hold {
@@ -96,4 +98,5 @@ fn a_hold_can_be_released_early_and_a_retry_cannot() {
     let transcript = play(&script);
     let calls: Vec<_> = transcript.lines().map(str::trim).filter(|line| line.contains("> call")).collect();
     assert_eq!(calls, ["0 > call 0.0", "5000 > call 0.1", "15000 > call 0.2"]);
+    assert_eq!(run(&script).1.waited_ms(), 5_000 + 10_000, "as long as it waited");
 }

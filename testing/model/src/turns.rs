@@ -231,7 +231,7 @@ impl Turns {
         let Script { calls, asks, is_held, refusals, .. } = self.script;
         let is_first = turn.id().as_str() == "1";
         let refusal = Failure::new(Category::RateLimited, true, "wait");
-        if is_first && is_held && turn.waited_ms() == 0 {
+        if is_first && is_held && op == Op::default() {
             let hold = Hold {
                 failure: refusal,
                 wait_ms: 30_000,
