@@ -4,8 +4,10 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use everturn_kernel::{Op, Request, StreamEvent};
 use everturn_orchestrator::{Orchestrator, Take, Window};
-use everturn_wire::{Chunk, ConversationId, ConversationStatus, DoneReason, Message, Role, StoredChunk};
-use futures_util::StreamExt as _;
+use everturn_wire::{
+    Chunk, ConversationId, ConversationStatus, DoneReason, Message, Role, StoredChunk, Usage,
+};
+use futures_util::{StreamExt as _, stream::BoxStream};
 use tokio::{
     sync::{Semaphore, broadcast::error::RecvError},
     time::timeout,
@@ -55,9 +57,7 @@ pub(crate) async fn keep_up(orchestrator: Orchestrator, providers: Providers, ti
         let (orchestrator, providers, titles) = (orchestrator.clone(), providers.clone(), titles.clone());
         tokio::spawn(async move {
             let _place = place;
-            if timeout(TIME, make(&orchestrator, &providers, &titles, &id)).await.is_err() {
-                tracing::debug!(conversation = %id, "no title in time");
-            }
+            make(&orchestrator, &providers, &titles, &id).await;
         });
     }
 }
@@ -86,7 +86,7 @@ async fn make(
     }
     let (api, name) = providers.api_of(&model)?;
     let text = format!("{INSTRUCTIONS}\n\n<user>\n{asked}\n</user>\n<assistant>\n{answered}\n</assistant>");
-    let mut events = api.stream(Request {
+    let events = api.stream(Request {
         op: Op { step: 0, attempt: 0 },
         model: name,
         messages: vec![Message::new(Role::User, [Chunk::Text { text }])],
@@ -97,26 +97,38 @@ async fn make(
         eager_calls: false,
         trace: None,
     });
-    let mut written = String::new();
-    while let Some(event) = events.next().await {
-        match event {
-            StreamEvent::Text(text) => written.push_str(&text),
-            StreamEvent::Failed(failure) => {
-                tracing::debug!(conversation = %id, message = failure.message, "no title");
-                return None;
-            }
-            StreamEvent::Finished(_) => break,
-            _ => {}
-        }
-        // It writes something else.
-        if written.len() > SHOWN {
-            return None;
-        }
-    }
+    let mut used = Usage::default();
+    let written = timeout(TIME, written(events, &mut used))
+        .await
+        .unwrap_or_else(|_| Err("no answer in time".to_owned()));
+    orchestrator.count_call(id, &model, &used, written.is_err());
+    let written = written.inspect_err(|why| tracing::debug!(conversation = %id, why, "no title")).ok()?;
     let title = plain(&written)?;
     // A person may have named it meanwhile.
     orchestrator.title(id).await.ok().filter(|now| *now == known)?;
     orchestrator.rename(id, &title).await.ok().map(drop)
+}
+
+/// Returns what the model writes, and notes its token counts.
+///
+/// # Errors
+/// Why the call failed.
+async fn written(mut events: BoxStream<'_, StreamEvent>, used: &mut Usage) -> Result<String, String> {
+    let mut written = String::new();
+    while let Some(event) = events.next().await {
+        match event {
+            StreamEvent::Text(text) => written.push_str(&text),
+            StreamEvent::Usage(counts) => *used = counts,
+            StreamEvent::Failed(failure) => return Err(failure.message),
+            StreamEvent::Finished(_) => break,
+            _ => {}
+        }
+        // It writes something else, which `plain` refuses.
+        if written.len() > SHOWN {
+            break;
+        }
+    }
+    Ok(written)
 }
 
 /// Returns the first texts of one side.

@@ -6,7 +6,10 @@ use everturn_kernel::{Target, Turn};
 use everturn_wire::{DoneReason, Usage};
 use serde::{Deserialize, Serialize};
 
-/// Number of rows of a day from which on further models of a caller share one, and from which on all further callers do.
+/// Number of rows of a caller's day from which on its further models share one, so that no caller takes the rows of others.
+const MOST_OF_CALLER: usize = 100;
+
+/// Number of rows of a day from which on further models of every caller share one, and from which on all further callers do.
 const MOST_ROWS: usize = 1_000;
 const MOST_WITH_CALLERS: usize = 2_000;
 
@@ -154,7 +157,9 @@ pub(super) struct Row<'a> {
 
 impl Rows {
     pub(super) fn add(&mut self, key: Key, more: &Figures) {
-        let key = if self.0.contains_key(&key) || self.0.len() < MOST_ROWS {
+        let is_alone = self.0.contains_key(&key)
+            || (self.0.len() < MOST_ROWS && self.of_caller(&key.caller) < MOST_OF_CALLER);
+        let key = if is_alone {
             key
         } else if self.0.len() < MOST_WITH_CALLERS {
             Key::other(key.caller)
@@ -164,6 +169,12 @@ impl Rows {
                 .unwrap_or_else(|| Key::other(Some(OTHER.to_owned())))
         };
         self.0.entry(key).or_default().add(more);
+    }
+
+    /// Returns the number of a caller's rows, at most `MOST_OF_CALLER`.
+    fn of_caller(&self, caller: &Option<String>) -> usize {
+        let first = Key { caller: caller.clone(), model: String::new(), target: String::new() };
+        self.0.range(first..).take_while(|(key, _)| key.caller == *caller).take(MOST_OF_CALLER).count()
     }
 
     pub(super) fn add_all(&mut self, more: &Self) {
@@ -197,6 +208,7 @@ mod tests {
             rows.add(Key::new(Some(caller), &Target::new("p", model.to_string())), &one);
         };
         (0..1_500).for_each(|model| add("ann", model));
+        (0..20).for_each(|model| add("ben", model));
         (0..2_500).for_each(|caller| add(&format!("c{caller}"), 0));
         add("ann", 3);
         add("ann", 1_400);
@@ -204,8 +216,13 @@ mod tests {
             let sum = rows.iter().filter(|(key, _)| key.caller.as_deref() == Some(caller));
             sum.map(|(_, figures)| figures.requests).sum::<u64>()
         };
-        assert_eq!((of("ann"), of("c0"), of("c998"), of("c999")), (1_502, 1, 1, 0));
-        assert_eq!(of(OTHER), 2_500 - 999);
+        let kept =
+            |caller: &str| rows.iter().filter(|(key, _)| key.caller.as_deref() == Some(caller)).count();
+        assert_eq!((of("ann"), of("ben"), kept("ann"), kept("ben")), (1_502, 20, MOST_OF_CALLER + 1, 20));
+        // Beside the rows of these two.
+        let alone = MOST_WITH_CALLERS - (MOST_OF_CALLER + 1) - 20;
+        assert_eq!((of("c0"), of(&format!("c{}", alone - 1)), of(&format!("c{alone}"))), (1, 1, 0));
+        assert_eq!(of(OTHER), 2_500 - alone as u64);
         assert_eq!(rows.iter().count(), MOST_WITH_CALLERS + 1);
     }
 }

@@ -49,6 +49,11 @@ async fn the_model_names_a_conversation_once() {
     say(&server, "and again").await;
     assert_eq!(provider.requests().iter().filter(|request| is_for_title(request)).count(), 1);
     assert_eq!(title(&server).await, "Two dice");
+    // It is no turn, but a request that is paid for.
+    let total = get(&server, "/usage").await.json().await["total"].take();
+    assert_eq!((&total["turns"], &total["requests"], &total["refusals"]), (&json!(3), &json!(4), &json!(0)));
+    let [sent, answered] = ["inputTokens", "outputTokens"].map(|of| total[of].as_u64().unwrap());
+    assert_eq!((sent, answered), (4 * 10, 3 + 2), "{total}");
 }
 
 #[tokio::test]
@@ -87,7 +92,9 @@ async fn a_failure_or_a_setting_leaves_the_beginning_of_the_message() {
     let provider = Loopback::with(choose).await;
     let server = serve(&Home::with_provider(&provider, SHORT)).await;
     say(&server, "hello there").await;
-    provider.until(|counts| counts.requests == 2).await;
+    let refusals = async || get(&server, "/usage").await.json().await["total"]["refusals"].take();
+    let counted = async { while refusals().await != 1 {} };
+    timeout(DEADLINE, counted).await.expect("the title's call is counted");
     say(&server, "and again").await;
     assert_eq!((title(&server).await, provider.counts().requests), (json!("hello there"), 3));
 
