@@ -25,6 +25,9 @@ const HEAD: [&str; 3] = ["PROGRAM", "MODEL", "ASKED"];
 /// How often the calls are asked for again.
 const REFRESH: Duration = Duration::from_secs(1);
 
+/// Maximum length of what a call was told, in characters.
+const REASON: usize = 100;
+
 /// How long a status line may take: whoever shows it asks again soon.
 const SOON: Duration = Duration::from_millis(500);
 
@@ -93,7 +96,7 @@ fn table(calls: &[CallInfo], now: u64, clock: Clock, printer: &mut Printer<impl 
         for (call, row) in calls.iter().zip(&rows) {
             printer.write(Ink::Plain, &cells(row))?;
             let ink = if call.phase == CallPhase::Waiting { Ink::Warning } else { Ink::Good };
-            printer.line(ink, &state(call, now, clock))?;
+            printer.line(ink, &(state(call, now, clock) + &reason(call)))?;
         }
     }
     printer.flush()?;
@@ -128,6 +131,12 @@ fn why(call: &CallInfo) -> String {
     let tried = (call.retries > 0).then(|| wording::retries(call.retries));
     let words: Vec<String> = category.into_iter().chain(tried).collect();
     if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
+}
+
+/// What a call that waits was told, in parentheses: also which limit of its caller is used up.
+fn reason(call: &CallInfo) -> String {
+    let told = call.because.as_ref().filter(|_| call.phase == CallPhase::Waiting);
+    told.map_or_else(String::new, |told| format!(" ({})", wording::one_line(told, REASON)))
 }
 
 /// One line about the call that waits longest; `None` if none waits.
@@ -177,6 +186,7 @@ mod tests {
             waiting(66_500),
             call(CallPhase::Asking),
             CallInfo { program: None, ..call(CallPhase::Answering) },
+            CallInfo { because: Some("2 calls at once\nare used up".into()), ..waiting(10_000) },
         ];
         let mut out = Vec::new();
         table(&calls, 1_000, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();
@@ -185,7 +195,8 @@ mod tests {
             "PROGRAM       MODEL   ASKED             STATE\n\
              claude-cli/2  sonnet  anthropic/sonnet  waits 1 min 6 s: overloaded, 3 retries\n\
              claude-cli/2  sonnet  anthropic/sonnet  asks\n\
-             ?             sonnet  anthropic/sonnet  is answered\n",
+             ?             sonnet  anthropic/sonnet  is answered\n\
+             claude-cli/2  sonnet  anthropic/sonnet  waits 9 s: overloaded, 3 retries (2 calls at once are used up)\n",
         );
         let mut out = Vec::new();
         table(&[], 0, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();

@@ -69,10 +69,10 @@ pub async fn run(
         Conversations::Export { ids, output } => {
             export::run(&Archive::open(&source().await?)?, ids, output.as_deref()).await
         }
-        Conversations::Delete { ids, older_than, server, yes, .. } => {
-            let which = match older_than {
-                Some(age) => Which::OlderThan(*age),
-                None => Which::Named(ids),
+        Conversations::Delete { ids, older_than, caller, server, yes, .. } => {
+            let which = match ids.is_empty() {
+                true => Which::All { older_than: *older_than, of: caller.as_deref() },
+                false => Which::Named(ids),
             };
             return match server {
                 Some(server) => {

@@ -117,7 +117,8 @@ impl<'a> Remote<'a> {
                     .map_or_else(|_| anyhow!("{call} refused the request"), |body| anyhow!(body.error)))
             }
             status => {
-                let refused = refusal(&self.address.call(""), status, self.token.is_some());
+                let body = response.bytes().await.unwrap_or_default();
+                let refused = refusal(&self.address.call(""), status, self.token.is_some(), &body);
                 Err(refused.unwrap_or_else(|| anyhow!("{call} answered {status}")))
             }
         }
@@ -165,8 +166,8 @@ impl Answer {
     }
 }
 
-/// Why a server denies access, and what to do, if the status says that. `has_token`: a token was sent.
-pub(crate) fn refusal(server: &str, status: StatusCode, has_token: bool) -> Option<Error> {
+/// Why a server denies access, and what to do, if the status says that. `has_token`: a token was sent. `body`: of its answer.
+pub(crate) fn refusal(server: &str, status: StatusCode, has_token: bool, body: &[u8]) -> Option<Error> {
     match status {
         StatusCode::UNAUTHORIZED if has_token => Some(anyhow!(
             "the server at {server} did not accept the token: check EVERTURN_TOKEN, or --token if you use it"
@@ -174,9 +175,11 @@ pub(crate) fn refusal(server: &str, status: StatusCode, has_token: bool) -> Opti
         StatusCode::UNAUTHORIZED => {
             Some(anyhow!("the server at {server} requires a token: set EVERTURN_TOKEN"))
         }
-        StatusCode::FORBIDDEN => Some(anyhow!(
-            "the server at {server} does not let this address in: add its host to `allowed_hosts` in its configuration"
-        )),
+        StatusCode::FORBIDDEN => {
+            let why = serde_json::from_slice::<ErrorBody>(body).map(|body| body.error);
+            let why = why.unwrap_or_else(|_| "it does not say why".to_owned());
+            Some(anyhow!("the server at {server} refuses this: {why}"))
+        }
         _ => None,
     }
 }

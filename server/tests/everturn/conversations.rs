@@ -177,7 +177,7 @@ async fn old_conversations_are_deleted_by_the_running_server_or_in_its_file() {
     let (status, told, error) = ask(&home, &[&at_server("1d")[..], &[&url]].concat()).await;
     assert_eq!(
         (status.code(), told.as_str(), error.as_str()),
-        (Some(0), "", "No conversation is that old.\n")
+        (Some(0), "", "There is no such conversation.\n")
     );
     let told = said(&home, &[&at_server("0d")[..], &[&url]].concat()).await;
     assert_eq!(told, "Deleted done-1 \u{201c}Würfle 日本 für mich\u{201d}\n", "unfinished turns stay");
@@ -185,7 +185,7 @@ async fn old_conversations_are_deleted_by_the_running_server_or_in_its_file() {
     assert!(listed.contains("waits-1") && !listed.contains("done-1"), "{listed}");
     server.child.kill().await.unwrap();
     let words = ["delete", "--yes", "--older-than", "0h"];
-    assert_eq!(ask(&home, &words).await.2, "No conversation is that old.\n");
+    assert_eq!(ask(&home, &words).await.2, "There is no such conversation.\n");
     assert!(complaint(&home, &["delete", "--yes", "--older-than", "90 days"]).await.contains("like 90d"));
 }
 

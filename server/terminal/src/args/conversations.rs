@@ -38,11 +38,14 @@ pub enum Conversations {
     /// No server may have the file or the Postgres database open; a running server deletes them with --server.
     Delete {
         /// Their ids, or unique prefixes of them
-        #[arg(required_unless_present = "older_than")]
+        #[arg(required_unless_present_any = ["older_than", "caller"])]
         ids: Vec<String>,
         /// All without a message for this long, e.g. 90d, 12h; those with an unfinished turn stay
         #[arg(long, value_name = "AGE", conflicts_with = "ids", value_parser = age)]
         older_than: Option<Duration>,
+        /// All of this caller, e.g. ann: those that its administrator knows as ID@ann, also with an unfinished turn
+        #[arg(long, value_name = "NAME", conflicts_with = "ids")]
+        caller: Option<String>,
         /// Have this running server delete them, e.g. http://127.0.0.1:4777
         #[arg(long, value_name = "URL")]
         server: Option<String>,

@@ -235,7 +235,8 @@ fn explain(address: &Address, has_token: bool, error: tungstenite::Error) -> any
     match error {
         tungstenite::Error::Http(response) => {
             let status = response.status();
-            remote::refusal(address, status, has_token)
+            let body = response.body().as_deref().unwrap_or_default();
+            remote::refusal(address, status, has_token, body)
                 .unwrap_or_else(|| anyhow!("{address} is not an everturn server: it answered {status}"))
         }
         tungstenite::Error::Io(error) => anyhow!(

@@ -23,8 +23,13 @@ const TITLE: usize = 60;
 pub(super) enum Which<'a> {
     /// These ids, or prefixes of them. If any of them does not exist, none is deleted.
     Named(&'a [String]),
-    /// All without a message for this long, except those with an unfinished turn.
-    OlderThan(Duration),
+    /// All that fit.
+    All {
+        /// Without a message for this long and without an unfinished turn.
+        older_than: Option<Duration>,
+        /// Of this caller.
+        of: Option<&'a str>,
+    },
 }
 
 /// Deletes conversations after asking for confirmation.
@@ -32,10 +37,14 @@ pub(super) async fn run(store: &Store<'_>, which: Which<'_>, yes: bool) -> Resul
     let all = store.conversations().await?;
     let chosen = match which {
         Which::Named(asked) => selection::several(&all, asked)?,
-        Which::OlderThan(age) => old(&all, age),
+        Which::All { older_than, of } => all
+            .iter()
+            .filter(|(id, _)| of.is_none() || id.caller() == of)
+            .filter(|(_, head)| older_than.is_none_or(|age| is_old(head, age)))
+            .collect(),
     };
     if chosen.is_empty() {
-        writeln!(io::stderr(), "No conversation is that old.")?;
+        writeln!(io::stderr(), "There is no such conversation.")?;
         return Ok(ExitCode::SUCCESS);
     }
     if !yes && !is_confirmed(&chosen)? {
@@ -53,13 +62,11 @@ pub(super) async fn run(store: &Store<'_>, which: Which<'_>, yes: bool) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Those without a message for this long and without an unfinished turn.
-fn old(all: &[(ConversationId, Head)], age: Duration) -> Vec<&(ConversationId, Head)> {
+/// Whether it is without a message for this long and without an unfinished turn.
+fn is_old(head: &Head, age: Duration) -> bool {
     let since = SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH);
     let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    all.iter()
-        .filter(|(_, head)| u128::from(head.last_activity_at.0) < since && !is_unfinished(head))
-        .collect()
+    u128::from(head.last_activity_at.0) < since && !is_unfinished(head)
 }
 
 fn is_unfinished(head: &Head) -> bool {

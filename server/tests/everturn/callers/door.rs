@@ -9,18 +9,25 @@ enum For {
     Chat,
     Calls,
     Callers,
-    Admin,
+    /// And why it is open to no caller.
+    Admin(&'static str),
 }
 
 fn of(method: &str, path: &str) -> For {
     let begins = |starts: &[&str]| starts.iter().any(|start| path.starts_with(start));
     match path {
         "/health" => For::Everybody,
-        "/cluster" | "/metrics" | "/providers" | "/providers/{name}" | "/mcp/{name}/login" | "/audit" => {
-            For::Admin
+        "/cluster" => {
+            For::Admin("it names the servers and their addresses, and how many turns of all callers each has")
         }
-        _ if path.starts_with("/callers") => For::Admin,
-        "/retry" if method == "PATCH" => For::Admin,
+        "/metrics" => For::Admin("its figures are of all callers together"),
+        "/audit" => For::Admin("it says what others did"),
+        "/providers" | "/providers/{name}" => For::Admin("everybody's calls use their keys"),
+        "/mcp/{name}/login" => For::Admin("everybody's turns use its token"),
+        _ if path.starts_with("/callers") => {
+            For::Admin("a caller that made tokens or changed limits would have none")
+        }
+        "/retry" if method == "PATCH" => For::Admin("these settings are for all conversations"),
         "/tools" | "/ws" | "/chat" => For::Chat,
         "/v1/chat/completions" | "/v1/models" | "/v1/models/sim/model" => For::Callers,
         _ if begins(&["/conversations", "/api/chat", "/ag-ui", "/copilotkit"]) => For::Chat,
@@ -91,7 +98,7 @@ async fn every_door_is_open_to_those_with_its_scope_and_to_no_others() {
         for (token, may) in [
             (&chat, matches!(of, For::Everybody | For::Chat | For::Callers)),
             (&calls, matches!(of, For::Everybody | For::Calls | For::Callers)),
-            (&world.ann, of != For::Admin),
+            (&world.ann, !matches!(of, For::Admin(_))),
             (&boss, true),
             (&ADMIN.to_owned(), true),
         ] {
@@ -134,5 +141,19 @@ async fn a_token_is_taken_in_every_header_that_clients_have_and_never_passed_on(
     for request in world.provider.requests() {
         let seen = format!("{:?}", request.headers);
         assert!(!seen.contains("evt_"), "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn commands_say_why_a_token_is_refused() {
+    let world = World::new().await;
+    let program = make_token(&world.home, &["program", "--scope", "calls"]).await;
+    token::until_known(&world, &program).await;
+    let to = ["--server", &world.server.url, "--token", &program];
+    for words in [[&["chat"], &to[..], &["hello"]].concat(), [&["tools"], &to[..]].concat()] {
+        let told = world.home.run(&words).await;
+        assert!(!told.status.success());
+        let why = stderr(&told);
+        assert!(why.contains("this token is not for conversations"), "{words:?}: {why}");
     }
 }

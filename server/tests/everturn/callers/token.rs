@@ -118,3 +118,21 @@ async fn what_was_there_before_belongs_to_the_administrator() {
     assert_eq!(asked(&ann, "/conversations/plans").await.status, 404);
     assert!(asked(&boss, "/conversations/plans").await.text().await.contains("heron"));
 }
+
+#[tokio::test]
+async fn all_conversations_of_a_former_caller_are_deleted_together() {
+    let world = World::new().await.with_ann_talking().await;
+    world.chat(&world.ben, &json!({ "message": "hello", "conversationId": "plans" })).await;
+    world.chat(ADMIN, &json!({ "message": "hello", "conversationId": "anns" })).await;
+    assert!(world.home.run(&["token", "revoke", "ann"]).await.status.success());
+    let words =
+        ["conversations", "delete", "--yes", "--server", &world.server.url, "--token", ADMIN, "--caller"];
+    let gone = world.home.run(&[&words[..], &["an"]].concat()).await;
+    assert_eq!(stderr(&gone), "There is no such conversation.\n");
+    let gone = world.home.run(&[&words[..], &["ann"]].concat()).await;
+    assert!(gone.status.success(), "{}", stderr(&gone));
+    assert_eq!(stdout(&gone).lines().count(), 3, "with the one whose turn waits: {}", stdout(&gone));
+    let left = world.json(ADMIN, "/conversations").await;
+    let ids: Vec<_> = left.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["anns", "plans@ben"]);
+}
