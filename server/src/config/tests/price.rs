@@ -50,6 +50,7 @@ fn a_limit_in_money_is_a_number_above_0() {
         ("-1", "an amount of money is a number"),
         ("nan", "an amount of money is a number"),
         ("\"a lot\"", "money_per_day"),
+        ("1\nparalel = 2", "unknown field `paralel`"),
     ] {
         let problem = Case::new(&with(text)).problem();
         assert!(problem.contains(expected), "{problem}");

@@ -1,11 +1,17 @@
 //! Limits of callers, kept through the real server.
 
-use futures_util::future::join_all;
+use std::{
+    ops::RangeInclusive,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use everturn_sim::Gate;
+use futures_util::future::{join, join_all};
 use tokio::time::Instant;
 
 use super::*;
 
-/// A server whose provider notes how many calls run at once.
+/// A server with a caller that has limits.
 struct Limited {
     provider: Loopback,
     home: Home,
@@ -22,6 +28,10 @@ impl Limited {
     async fn with(words: &[&str], more: &str, usage: Value) -> Self {
         let answer = json!({ "choices": [], "usage": usage });
         let provider = Loopback::with(move |_: &Request| Reply::json(200, &answer)).await;
+        Self::behind(provider, words, more).await
+    }
+
+    async fn behind(provider: Loopback, words: &[&str], more: &str) -> Self {
         let home = Home::with(&format!(
             "[retry]\n{LONG}\n{more}[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
             provider.base_url()
@@ -42,38 +52,91 @@ impl Limited {
     }
 }
 
-/// Real time: until the limit is changed, which the server notices within a second or so.
-#[tokio::test]
-async fn a_thousand_calls_at_once_do_not_exceed_a_limit() {
-    // A day's, as a minute may end while the test runs.
-    let limited = Limited::new(&["--tokens-per-day", "50000"]).await;
-    let calls = join_all((0..1_000).map(|n| {
-        let limited = &limited;
-        async move { limited.call(&[("everturn-budget", "20s")], &format!("call {n}")).await }
-    }));
-    let (mut went, mut refused) = (0, 0);
-    for answer in calls.await {
+/// What limits a caller whose thousand calls come at once, and how many go.
+struct Kind {
+    words: [&'static str; 2],
+    /// How many go in each minute, or day, in which some came. Tokens and money are estimated: 500 tokens for an answer, and a few for
+    /// a body.
+    go: RangeInclusive<usize>,
+    told: &'static str,
+}
+
+/// Makes a thousand calls at once, which wait for 20 s at most.
+async fn race(limited: &Limited, kind: &Kind) {
+    let minute = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 60;
+    let begun = minute();
+    let calls = join_all((0..1_000).map(|n| async move {
+        let answer = limited.call(&[("everturn-budget", "20s")], &format!("call {n}")).await;
         match answer.status {
-            200 => went += 1,
-            429 => {
-                let after: u64 = answer.header("retry-after").parse().unwrap();
-                assert!((1..=24 * 60 * 60).contains(&after), "{after}");
-                refused += 1;
-                if refused == 1 {
-                    let text = answer.text().await;
-                    assert!(
-                        text.contains("50000 tokens a day") && text.contains("rate_limit_error"),
-                        "{text}"
-                    );
-                }
-            }
+            200 => None,
+            429 => Some((answer.header("retry-after").to_owned(), answer.text().await)),
             status => panic!("{status}: {}", answer.text().await),
         }
-    }
-    // A call is estimated at 500 tokens and a few for its body.
-    assert_eq!(went + refused, 1_000);
+    }));
+    let refused: Vec<_> = calls.await.into_iter().flatten().collect();
+    let went = 1_000 - refused.len();
     assert_eq!(limited.provider.requests().len(), went);
-    assert!((85..=100).contains(&went), "{went} calls went");
+    let is_daily = kind.words[0].ends_with("day");
+    let (times, longest) =
+        if is_daily { (1, 24 * 60 * 60) } else { (usize::try_from(minute() - begun).unwrap() + 1, 60) };
+    assert!(
+        (*kind.go.start()..=kind.go.end() * times).contains(&went),
+        "{:?}: {went} calls went",
+        kind.words
+    );
+    for (after, text) in refused {
+        let after: u64 = after.parse().unwrap_or_else(|_| panic!("{:?}: no retry-after: {text}", kind.words));
+        assert!((1..=longest).contains(&after), "{:?}: {after}", kind.words);
+        assert!(text.contains(kind.told) && text.contains("rate_limit_error"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_calls_at_once_do_not_exceed_a_limit_in_requests_tokens_or_money() {
+    let price = "[[price]]\nmodel = \"sim/model\"\ninput = 1\noutput = 10\n";
+    for (words, go, told) in [
+        (["--requests-per-minute", "60"], 60..=60, "60 requests a minute"),
+        (["--tokens-per-minute", "50000"], 85..=100, "50000 tokens a minute"),
+        (["--money-per-day", "0.5"], 85..=100, "costs of 0.5 a day"),
+    ] {
+        let limited = Limited::with(&words, price, Value::Null).await;
+        race(&limited, &Kind { words, go, told }).await;
+    }
+}
+
+#[tokio::test]
+async fn of_a_thousand_calls_no_more_are_made_at_once_than_a_caller_may() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let provider =
+        Loopback::with(move |_: &Request| Reply::json(200, &json!({ "choices": [] })).hold(&held)).await;
+    let limited = Limited::behind(provider, &["--parallel", "7"], "").await;
+    let calls = join_all((0..1_000).map(|n| {
+        let limited = &limited;
+        async move { limited.call(&[], &format!("call {n}")).await.status }
+    }));
+    let opens = async {
+        gate.reached_by(7).await;
+        let waiting = async || {
+            let calls = json_of(&limited, "/calls").await["calls"].as_array().unwrap().clone();
+            calls.iter().filter(|call| call["phase"] == "waiting").count()
+        };
+        while waiting().await < 993 {}
+        assert_eq!(limited.provider.requests().len(), 7);
+        gate.open();
+    };
+    let (statuses, ()) =
+        timeout(2 * DEADLINE, join(calls, opens)).await.expect("all go, one after the other");
+    assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+    assert_eq!(limited.provider.requests().len(), 1_000);
+}
+
+/// Real time: until the limit is changed, which the server notices within a second or so.
+#[tokio::test]
+async fn a_limit_that_was_raced_is_lifted_for_a_call_that_waits() {
+    let words = ["--tokens-per-day", "50000"];
+    let limited = Limited::new(&words).await;
+    race(&limited, &Kind { words, go: 85..=100, told: "50000 tokens a day" }).await;
     // The limit is gone while a call waits: it goes within seconds, and not tomorrow.
     let waits = limited.call(&[], "one more");
     let begun = Instant::now();
@@ -83,7 +146,7 @@ async fn a_thousand_calls_at_once_do_not_exceed_a_limit() {
         assert!(changed.status.success(), "{}", stderr(&changed));
         assert_eq!(stdout(&changed), "ann: no limits\n");
     };
-    let (answer, ()) = futures_util::future::join(timeout(DEADLINE, waits), changes).await;
+    let (answer, ()) = join(timeout(DEADLINE, waits), changes).await;
     assert_eq!(answer.expect("it goes").status, 200);
     assert!(begun.elapsed().as_secs() < 60);
 }
