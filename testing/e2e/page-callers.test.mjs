@@ -78,6 +78,8 @@ describe('with the real server', () => {
     on.provider.says('Hello');
     await (await ask('/chat', ann, { message: 'Hi' })).text();
     assert.equal((await ask('/callers', ann)).status, 403);
+    // The administrator sees whose conversation it is.
+    await page.locator('#list time', { hasText: /^ann · / }).waitFor();
 
     await row(page, 'ann').getByRole('button', { name: 'Limits' }).press('Enter');
     assert.equal(await page.evaluate(() => document.activeElement.id), 'caller-requestsPerMinute');

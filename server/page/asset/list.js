@@ -238,7 +238,7 @@ export class ConversationList {
     const known = this.#rows.get(id) ?? this.#make(id);
     const state = isWaiting(item) ? 'waiting' : hasFailed(item) ? 'failed' : status;
     set(known.name, title || 'Untitled');
-    set(known.time, aside(item));
+    set(known.time, [callerOf(id), aside(item)].filter(Boolean).join(' · '));
     this.#found(known, passage);
     known.row.classList.toggle('selected', isSelected);
     known.row.classList.toggle('away', isAway(item));
@@ -292,6 +292,9 @@ const isWaiting = ({ status, waitsUntil }) => status === 'active' && waitsUntil 
 function set(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
+
+/** Whose it is, for the administrator, who sees all; empty = its own. */
+const callerOf = (id) => id.split('@')[1];
 
 /** The text beside the title. */
 function aside(item) {
