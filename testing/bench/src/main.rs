@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "printing is what this program is for")]
 
 mod bare;
+mod callers;
 mod child;
 mod durability;
 mod kernel;
@@ -12,6 +13,7 @@ mod latency;
 mod memory;
 mod provider;
 mod relay;
+mod shared;
 mod stream;
 mod table;
 mod turns;
@@ -28,7 +30,7 @@ use table::Table;
 const DELTAS: u64 = 200_000;
 const RUNS: usize = 3;
 /// Number of runs with many turns, by the bare client and by Everturn; the median counts.
-const PAIRS: usize = 5;
+pub(crate) const PAIRS: usize = 5;
 /// Number of additional subscribers, for the cost of each.
 const FURTHER: usize = 8;
 /// Number of parked turns in the usual report.
@@ -59,6 +61,7 @@ fn main() -> Result<()> {
         ["durability"] => durability::measure(),
         ["million"] => million(),
         ["relay"] => relay::report(),
+        ["callers"] => shared::report(),
         ["between", kind, upstream] => relay::serve(kind, upstream),
         ["call", load, host] => relay::call(load, host),
         ["wait", host, calls] => relay::wait(host, calls.parse()?),

@@ -31,16 +31,25 @@ const SHORT: Load = Load { path: "one", callers: 64, calls: 60, pause_ms: 0 };
 /// The same with pauses, so that calls seldom wait for each other.
 const CALM: Load = Load { path: "one", callers: 64, calls: 40, pause_ms: 100 };
 
-/// Runs a process in between: `bare` or `everturn`.
+/// Runs a process in between: `bare`, `everturn`, or `callers` for one that knows callers.
 pub(crate) fn serve(kind: &str, upstream: &str) -> Result<()> {
     proxy::serve(kind, upstream)
 }
 
 /// Calls an address. Prints the number of bytes received, and p50 and p99 of a call in microseconds.
 pub(crate) fn call(load: &str, host: &str) -> Result<()> {
+    callers::run(of(load)?, host)
+}
+
+fn of(load: &str) -> Result<Load> {
     let load =
         [("paced", PACED), ("short", SHORT), ("calm", CALM)].into_iter().find(|(name, _)| *name == load);
-    callers::run(load.context("no such load")?.1, host)
+    Ok(load.context("no such load")?.1)
+}
+
+/// Returns the CPU time that a process in between took for a load, in nanoseconds.
+pub(crate) fn cpu(kind: &str, load: &str, base: &str) -> Result<f64> {
+    Ok(run(kind, load, of(load)?, base)?.cpu_ns)
 }
 
 /// Makes calls that wait until the process is killed.

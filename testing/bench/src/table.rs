@@ -14,7 +14,7 @@ impl Table {
 
     /// Adds a cost as a multiple of the bare client's.
     pub(crate) fn ratio(&mut self, what: &str, cost: f64, bare: f64, limit: f64) {
-        self.row(what, format!("{:.2} x", cost / bare), format!("{limit:.1} x"), cost / bare <= limit);
+        self.row(what, format!("{:.2} x", cost / bare), format!("{limit:?} x"), cost / bare <= limit);
     }
 
     /// Adds an absolute number.

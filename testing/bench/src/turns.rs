@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use cpu_time::ProcessTime;
-use everturn_orchestrator::{Exponential, Orchestrator, StartTurn};
+use everturn_orchestrator::{Caller, Exponential, Orchestrator, StartTurn, View};
 use tokio::task::JoinSet;
 
 use crate::{
     bare::Bare,
-    stream::{adapter, block_on, read, subscribe},
+    callers::{caller, limiting},
+    stream::{adapter, block_on, read},
 };
 
 /// A load of many concurrent turns.
@@ -52,7 +53,8 @@ pub(crate) fn measure(client: &str, name: &str, base: &str) -> Result<()> {
     let (cpu, events) = block_on(async {
         match client {
             "bare" => bare(&load, &base).await,
-            "engine" => engine(&load, &base).await,
+            "engine" => engine(&load, &base, false).await,
+            "callers" => engine(&load, &base, true).await,
             other => bail!("no client is called {other:?}"),
         }
     })?;
@@ -83,27 +85,32 @@ async fn bare(load: &Load, base: &str) -> Result<(Duration, u64)> {
     Ok((started.elapsed(), 0))
 }
 
-async fn engine(load: &Load, base: &str) -> Result<(Duration, u64)> {
+async fn engine(load: &Load, base: &str, knows_callers: bool) -> Result<(Duration, u64)> {
     let at_once = Exponential { base: Duration::ZERO, ..Exponential::default() };
-    let orchestrator =
-        Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).schedule(at_once).build();
+    let builder = Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).schedule(at_once);
+    let orchestrator = if knows_callers { limiting(builder).await?.0 } else { builder.build() };
+    let view = |n| match knows_callers {
+        true => Ok(orchestrator.seen_by(&caller(n)?)),
+        false => Ok(orchestrator.seen_by(&Caller::administrator())),
+    };
+    let views = (0..load.at_once).map(view).collect::<Result<Vec<_>>>()?;
     // Connections are established beforehand, like the bare client's.
-    turns(&orchestrator, load, 1, usize::MAX / 2).await?;
+    turns(&views, 1, usize::MAX / 2).await?;
     let started = ProcessTime::now();
-    let events = turns(&orchestrator, load, load.rounds, 0).await?;
+    let events = turns(&views, load.rounds, 0).await?;
     Ok((started.elapsed(), events))
 }
 
-/// Runs turns, with this many at once, each to its seal, with one in-process subscriber. Returns the number of events.
-async fn turns(orchestrator: &Orchestrator, load: &Load, rounds: usize, first: usize) -> Result<u64> {
+/// Runs turns, one at once in each view, each to its seal, with one in-process subscriber. Returns the number of events.
+async fn turns(views: &[View], rounds: usize, first: usize) -> Result<u64> {
     let mut running = JoinSet::new();
-    for n in 0..load.at_once {
-        let orchestrator = orchestrator.clone();
+    for (n, view) in views.iter().cloned().enumerate() {
         running.spawn(async move {
             let mut all = 0;
             for round in 0..rounds {
-                let turn = orchestrator.start(StartTurn::new(message(n, first + round))).await?;
-                let (events, bytes) = read(subscribe(&orchestrator, &turn).await?).await?;
+                let turn = view.start(StartTurn::new(message(n, first + round))).await?;
+                let events = view.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
+                let (events, bytes) = read(events).await?;
                 ensure!(events > 3 && bytes > 100, "only {events} events came");
                 all += events;
             }

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::Load;
-use crate::{child::Child, stream::block_on};
+use crate::{callers::token, child::Child, stream::block_on};
 
 const PATH: &str = "/v1/chat/completions";
 /// Number of calls that wait at once, and the size of the body of each, in bytes.
@@ -64,7 +64,7 @@ async fn caller(load: Load, n: usize, mut connection: Connection, host: String) 
         }
         let text = format!("{} {n} {call}", std::process::id());
         let started = Instant::now();
-        let answer = send(&mut connection, &host, &text).await?;
+        let answer = send(&mut connection, &host, n, &text).await?;
         times.push(started.elapsed().as_secs_f64() * 1e6);
         ensure!(answer.ends_with(b"data: [DONE]\n\n"), "it ended early");
         bytes += answer.len();
@@ -72,11 +72,12 @@ async fn caller(load: Load, n: usize, mut connection: Connection, host: String) 
     Ok((bytes, times))
 }
 
-async fn send(connection: &mut Connection, host: &str, text: &str) -> Result<Vec<u8>> {
+async fn send(connection: &mut Connection, host: &str, n: usize, text: &str) -> Result<Vec<u8>> {
     let body = format!(r#"{{"model":"m","stream":true,"messages":[{{"role":"user","content":"{text}"}}]}}"#);
     connection.ready().await?;
     let request = Request::post(PATH).header(HOST, host).header("content-type", "application/json");
-    let request = request.header("authorization", "Bearer not-a-key").header("user-agent", "bench/1");
+    let request =
+        request.header("authorization", format!("Bearer {}", token(n))).header("user-agent", "bench/1");
     let mut answer = connection.send_request(request.body(Full::new(Bytes::from(body)))?).await?;
     ensure!(answer.status().is_success(), "{}", answer.status());
     let mut bytes = Vec::new();
@@ -107,7 +108,7 @@ pub(super) fn wait(host: &str, calls: usize) -> Result<()> {
         for n in 0..calls {
             let (mut connection, host) = (connect(host).await?, host.to_owned());
             let text = format!("{n} {}", "x".repeat(BODY));
-            callers.spawn(async move { send(&mut connection, &host, &text).await });
+            callers.spawn(async move { send(&mut connection, &host, n, &text).await });
         }
         callers.join_all().await.into_iter().collect::<Result<Vec<_>>>()?;
         Ok(())

@@ -18,7 +18,7 @@ use hyper_util::{
 };
 use tokio::net::TcpListener;
 
-use crate::stream::block_on;
+use crate::{callers::limiting, stream::block_on};
 
 pub(super) fn serve(kind: &str, upstream: &str) -> Result<()> {
     block_on(async {
@@ -26,7 +26,8 @@ pub(super) fn serve(kind: &str, upstream: &str) -> Result<()> {
         println!("{}", listener.local_addr()?);
         match kind {
             "bare" => bare(listener, upstream).await,
-            "everturn" => everturn(listener, upstream).await,
+            "everturn" => everturn(listener, upstream, false).await,
+            "callers" => everturn(listener, upstream, true).await,
             other => bail!("nothing is called {other:?}"),
         }
     })
@@ -62,18 +63,22 @@ async fn bare(listener: TcpListener, upstream: &str) -> Result<()> {
 }
 
 /// A server with one provider that lists no models, with what the binary puts around its calls.
-async fn everturn(listener: TcpListener, upstream: &str) -> Result<()> {
+async fn everturn(listener: TcpListener, upstream: &str, knows_callers: bool) -> Result<()> {
     let bound = listener.local_addr()?;
     let http = HttpClient::new(HttpConfig { system_proxy: false, ..HttpConfig::default() })?;
     let relay = Relay::new(http, &EndpointConfig::new(format!("{upstream}/v1")), KeyHeader::Bearer, false)?;
     let provider = RelayProvider::new("bench", Dialect::Chat, Arc::new(Endpoint(relay)));
-    let orchestrator = Orchestrator::builder().relay(provider).build();
+    let builder = Orchestrator::builder().relay(provider);
+    let (orchestrator, callers) = match knows_callers {
+        true => limiting(builder).await?,
+        false => (builder.build(), Callers::default()),
+    };
     let access = Access {
         bound,
         hosts: Vec::new(),
         origins: Vec::new(),
         token: None,
-        callers: Callers::default(),
+        callers,
         caller_header: None,
         is_open: |_| false,
     };
