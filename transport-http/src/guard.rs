@@ -139,7 +139,14 @@ async fn is_owner(State(rules): State<Arc<Rules>>, request: Request, next: Next)
     match rules.is_owner(&request) {
         true => next.run(request).await,
         false => {
-            let why = "only from a browser or terminal on the server's own machine, or with its token (EVERTURN_TOKEN)";
+            let why = match rules.asks() {
+                true => {
+                    "only with the token of an administrator: EVERTURN_TOKEN, or that of a caller with the scope admin"
+                }
+                false => {
+                    "only from a browser or terminal on the server's own machine, or with its token (EVERTURN_TOKEN)"
+                }
+            };
             refused(Refusal::new(StatusCode::FORBIDDEN, why), request.uri().path())
         }
     }

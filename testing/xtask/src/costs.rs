@@ -22,8 +22,8 @@ const ENTRIES: usize = 31;
 const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
-/// Lines of Rust that ship, without tests. Last raised for bodies of calls on disk.
-const LINES: usize = 102_028;
+/// Lines of Rust that ship, without tests. Last raised for callers.
+const LINES: usize = 102_089;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
