@@ -31,7 +31,8 @@ pub use window::{Room, Take, Window};
 
 /// The version of a conversation: 0 = it does not exist; otherwise whatever its journal returned for the last append.
 ///
-/// The versions of a conversation increase. Their values mean nothing else: a journal may count appends, or number the
+/// The versions of a conversation increase, also when it is deleted and begun again: what a late writer knows of the deleted one is
+/// never the version of the new one. Their values mean nothing else: a journal may count appends, or number the
 /// appends of all conversations together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u64);

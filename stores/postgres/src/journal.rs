@@ -13,7 +13,7 @@ use everturn_ports::{
     Commit, Cursor, Head, Journal, JournalError, Page, Retention, Stored, StoredEvent, Unsealed, Version,
     Window, kernel::Millis,
 };
-use everturn_store_rows::Unfit;
+use everturn_store_rows::{Unfit, integer};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 use tokio::sync::oneshot;
 
@@ -102,6 +102,7 @@ impl Journal for PostgresJournal {
         expected: Version,
         commit: Commit,
     ) -> Result<Version, JournalError> {
+        self.keeper.expects(integer(expected.0));
         let number = self.appends.fetch_add(1, Ordering::Relaxed);
         let refused =
             |error: Unfit| JournalError::Refused(format!("conversation {id} cannot be stored: {error}"));

@@ -4,7 +4,10 @@
 //! Every write names its epoch. So if the connection with the lock breaks and another server takes the lock, the first
 //! one cannot write any more.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 
 use tokio::{
     task::JoinHandle,
@@ -28,6 +31,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pub(crate) epoch: i64,
+    /// The highest version that appends of this process expected.
+    expected: AtomicI64,
+    /// The highest version that a conversation which was deleted may have had.
+    removed: AtomicI64,
     task: JoinHandle<()>,
 }
 
@@ -52,7 +59,30 @@ impl Keeper {
         let rows = session.query(sql, &[]).await.map_err(error)?;
         let epoch = rows.first().map(|row| row.get(0));
         let epoch = epoch.ok_or_else(|| OpenError::Foreign { place: place.clone() })?;
-        Ok(Self { epoch, task: tokio::spawn(keep(session, target.clone(), epoch)) })
+        Ok(Self {
+            epoch,
+            expected: AtomicI64::default(),
+            removed: AtomicI64::default(),
+            task: tokio::spawn(keep(session, target.clone(), epoch)),
+        })
+    }
+}
+
+impl Keeper {
+    /// Notes that an append expects this version.
+    pub(crate) fn expects(&self, version: i64) {
+        self.expected.fetch_max(version, Ordering::Relaxed);
+    }
+
+    /// Notes that a conversation is deleted, which had this version; `None` = it is not known.
+    pub(crate) fn removes(&self, version: Option<i64>) {
+        let version = version.unwrap_or_else(|| self.expected.load(Ordering::Relaxed) + 1);
+        self.removed.fetch_max(version, Ordering::Relaxed);
+    }
+
+    /// Returns the first version of conversations that begin now: none that a late append to a deleted one may expect.
+    pub(crate) fn first_version(&self) -> i64 {
+        self.removed.load(Ordering::Relaxed) + 1
     }
 }
 

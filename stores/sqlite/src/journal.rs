@@ -1,6 +1,9 @@
 //! The journal in one SQLite file.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 use async_trait::async_trait;
 use everturn_ports::{
@@ -68,6 +71,11 @@ impl SqliteJournal {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         self.reader.read(read).await
+    }
+
+    /// The highest version of a conversation that was deleted.
+    pub(crate) fn removed(&self) -> Arc<AtomicU64> {
+        self.writer.removed.clone()
     }
 
     /// Runs `work` while nothing else writes.

@@ -1,5 +1,7 @@
 //! Deletes the events of old turns, and entire conversations.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use everturn_ports::{JournalError, Retention, kernel::Millis};
 use everturn_store_rows::{RUN, SEAL, integer};
 use everturn_wire::ConversationId;
@@ -25,11 +27,12 @@ impl SqliteJournal {
 
     /// Removes the ephemeral conversations that have been idle since this moment.
     pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
-        let mut removed = 0;
+        let mut count = 0;
         loop {
-            match self.alone(move |connection| drop_ephemeral(connection, idle_since)).await? {
-                0 => return Ok(removed),
-                some => removed += some,
+            let removed = self.removed();
+            match self.alone(move |connection| drop_ephemeral(connection, idle_since, &removed)).await? {
+                0 => return Ok(count),
+                some => count += some,
             }
         }
     }
@@ -40,14 +43,18 @@ impl SqliteJournal {
     /// # Errors
     /// When the storage fails; then nothing is deleted.
     pub async fn delete(&self, id: &ConversationId) -> Result<bool, JournalError> {
-        let id = id.clone();
-        self.alone(move |connection| delete(connection, &id)).await
+        let (id, removed) = (id.clone(), self.removed());
+        self.alone(move |connection| delete(connection, &id, &removed)).await
     }
 }
 
 /// Removes a batch of the ephemeral conversations that have no unsealed turn and were last active before this moment;
 /// returns their number. Definitions that only their turns used are removed, too, once there are many.
-fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::Result<usize> {
+fn drop_ephemeral(
+    connection: &mut Connection,
+    idle_since: Millis,
+    removed: &AtomicU64,
+) -> rusqlite::Result<usize> {
     let sql =
         "SELECT id FROM conversation WHERE id >= ?1 AND id < ?2 AND turn IS NULL AND last_activity_at < ?3
         AND NOT EXISTS (SELECT 1 FROM running WHERE conversation = key AND running.version = conversation.version) LIMIT ?4";
@@ -59,7 +66,7 @@ fn drop_ephemeral(connection: &mut Connection, idle_since: Millis) -> rusqlite::
         .query_map(columns, |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for id in &ids {
-        delete(connection, &id.as_str().into())?;
+        delete(connection, &id.as_str().into(), removed)?;
     }
     // Each request may have brought its own tools and instructions. Searching for unused ones reads every conversation.
     if !ids.is_empty() {
@@ -120,11 +127,13 @@ fn drop_events(on: &Connection, retention: Retention, key: i64, most: usize) -> 
     Ok(dropped)
 }
 
-fn delete(connection: &mut Connection, id: &ConversationId) -> rusqlite::Result<bool> {
+fn delete(connection: &mut Connection, id: &ConversationId, removed: &AtomicU64) -> rusqlite::Result<bool> {
     let transaction = connection.transaction()?;
-    let sql = "DELETE FROM conversation WHERE id = ?1 RETURNING key";
-    let key: Option<i64> = transaction.query_row(sql, [id.as_str()], |row| row.get(0)).optional()?;
-    if let Some(key) = key {
+    let sql = "DELETE FROM conversation WHERE id = ?1 RETURNING key, version";
+    let columns = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, count(row, 1)?));
+    let found = transaction.query_row(sql, [id.as_str()], columns).optional()?;
+    if let Some((key, version)) = found {
+        removed.fetch_max(version, Ordering::Relaxed);
         for table in ["entry", "running"] {
             transaction.execute(&format!("DELETE FROM {table} WHERE conversation = ?1"), [key])?;
         }
@@ -133,5 +142,5 @@ fn delete(connection: &mut Connection, id: &ConversationId) -> rusqlite::Result<
         transaction.execute("DELETE FROM state WHERE name >= ?1 AND name < ?2", [from, to])?;
     }
     transaction.commit()?;
-    Ok(key.is_some())
+    Ok(found.is_some())
 }

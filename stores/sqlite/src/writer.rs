@@ -10,6 +10,7 @@ use std::{
     collections::VecDeque,
     io,
     path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicU64},
     thread::{self, JoinHandle},
 };
 
@@ -35,6 +36,8 @@ pub(crate) struct WriterThread {
     /// `None` while being dropped, which ends the thread.
     inbox: Option<mpsc::Sender<Task>>,
     thread: Option<JoinHandle<()>>,
+    /// The highest version of a conversation that was deleted: those that begin later have higher ones.
+    pub(crate) removed: Arc<AtomicU64>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "nearly all tasks are appends")]
@@ -47,11 +50,12 @@ enum Task {
 impl WriterThread {
     pub(crate) fn start(connection: Connection, path: &Path) -> io::Result<Self> {
         let (inbox, jobs) = mpsc::channel(TOGETHER);
-        let owned = path.to_owned();
+        let (owned, removed) = (path.to_owned(), Arc::<AtomicU64>::default());
+        let known = append::Known { removed: removed.clone(), ..append::Known::default() };
         let thread = thread::Builder::new()
             .name("everturn-journal".into())
-            .spawn(move || run(connection, jobs, &owned))?;
-        Ok(Self { path: path.to_owned(), inbox: Some(inbox), thread: Some(thread) })
+            .spawn(move || run(connection, jobs, known, &owned))?;
+        Ok(Self { path: path.to_owned(), inbox: Some(inbox), thread: Some(thread), removed })
     }
 
     /// Passes an append to the thread; the answer comes through the append's own channel.
@@ -93,8 +97,7 @@ impl Drop for WriterThread {
     }
 }
 
-fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, path: &Path) {
-    let mut known = append::Known::default();
+fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, mut known: append::Known, path: &Path) {
     let mut large = VecDeque::new();
     loop {
         let first = if large.is_empty() { jobs.blocking_recv() } else { jobs.try_recv().ok() };

@@ -4,7 +4,10 @@ mod events;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -23,6 +26,8 @@ use events::Events;
 pub struct MemoryJournal {
     /// Boxed, because a hash table may reserve twice as many slots as there are records.
     conversations: Mutex<HashMap<ConversationId, Box<Record>>>,
+    /// Numbers the appends of all conversations together.
+    appends: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -91,7 +96,7 @@ impl Journal for MemoryJournal {
         record.head = Some(head);
         events.extend(next_events);
         record.events.extend(&events);
-        record.version = Version(expected.0 + 1);
+        record.version = Version(self.appends.fetch_add(1, Ordering::Relaxed) + 1);
         Ok(record.version)
     }
 

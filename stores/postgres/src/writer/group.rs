@@ -60,7 +60,7 @@ impl Writer {
     /// Writes the appends once. Those whose outcome is known are answered and removed.
     async fn attempt(&mut self, group: &mut Vec<Append>) -> Result<(), Failure> {
         let (definitions, lost) = (self.definitions.clone(), self.lost.clone());
-        let epoch = self.keeper.epoch;
+        let (epoch, first_version) = (self.keeper.epoch, self.keeper.first_version());
         let _held = definitions.hold().await;
         let session = self.session().await?;
         let mut keys = Vec::with_capacity(group.len());
@@ -70,7 +70,7 @@ impl Writer {
                 None => None,
             });
         }
-        let written = match statement::write(session, epoch, group, &keys).await {
+        let written = match statement::write(session, (epoch, first_version), group, &keys).await {
             Err(Failure::Lost(what)) => {
                 // The same appends are sent again: at most one of the attempts is written, as they expect one version.
                 group.iter_mut().for_each(|append| append.was_lost = true);
@@ -125,6 +125,9 @@ impl Writer {
             };
             self.forget(&failure);
             was_lost |= matches!(failure, Failure::Lost(_));
+            if was_lost && matches!(change, Change::Remove { .. }) {
+                self.keeper.removes(None);
+            }
             if !matches!(failure, Failure::Lost(_) | Failure::Busy(_)) || Instant::now() >= until {
                 break Err(failure.journal("write to", &self.target.place, was_lost));
             }
@@ -146,16 +149,22 @@ impl Writer {
             }
             Change::Remove { id, .. } => {
                 let sql = "WITH done AS (DELETE FROM conversation
-                        WHERE id = $1 AND EXISTS (SELECT FROM format WHERE epoch = $4) RETURNING key
+                        WHERE id = $1 AND EXISTS (SELECT FROM format WHERE epoch = $4) RETURNING key, version
                     ), entries AS (
                         DELETE FROM entry USING done WHERE entry.conversation = done.key
                     ), documents AS (
                         DELETE FROM state USING done WHERE name >= $2 AND name < $3
                     )
-                    SELECT count(done.key), format.epoch FROM format LEFT JOIN done ON true GROUP BY format.epoch";
+                    SELECT count(done.key), format.epoch, max(done.version)
+                    FROM format LEFT JOIN done ON true GROUP BY format.epoch";
                 // `0` is the character after `/`; ids contain neither.
                 let (from, to) = (format!("conversation/{id}/"), format!("conversation/{id}0"));
-                session.query(sql, &[&id.as_str(), &from, &to, &epoch]).await?
+                let rows = session.query(sql, &[&id.as_str(), &from, &to, &epoch]).await?;
+                let version = rows.first().and_then(|row| row.get::<_, Option<i64>>(2));
+                if let Some(version) = version {
+                    self.keeper.removes(Some(version));
+                }
+                rows
             }
         };
         match rows.first() {
@@ -183,10 +192,12 @@ fn outcome(append: &Append, found: Version, number: Option<i64>) -> Option<Resul
         // What was in its way was rolled back.
         return None;
     }
-    if found.0 == expected.0 + 1 && number == Some(append.number) {
+    if number == Some(append.number) {
         return Some(Ok(found));
     }
-    if append.was_lost && found.0 > expected.0 + 1 {
+    // The version of a first append may be any.
+    let follows = expected.0 > 0 && found.0 == expected.0 + 1;
+    if append.was_lost && found > expected && !follows {
         // It may have been written, and others after it.
         return Some(Err(JournalError::Unknown(format!(
             "conversation {id} was written to by someone else while the answer to an append was lost"

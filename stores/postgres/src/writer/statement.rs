@@ -32,7 +32,7 @@ const APPEND: &str = "WITH given AS (
 ), born AS (
     INSERT INTO conversation (id, version, append, created_at, last_activity_at, title, status, end_reason, model,
         ends, last_seq, turn, turn_begins, turn_seq, definition, wake_at, wait_ms, for_person)
-    SELECT id, 1, append, created_at, last_activity_at, title, status, end_reason, model, ends, last_seq, turn,
+    SELECT id, $30, append, created_at, last_activity_at, title, status, end_reason, model, ends, last_seq, turn,
         turn_begins, turn_seq, definition, wake_at, wait_ms, for_person FROM given WHERE expected = 0
     ON CONFLICT (id) DO NOTHING RETURNING id, key, version
 ), done AS (
@@ -50,11 +50,11 @@ const APPEND: &str = "WITH given AS (
 )
 SELECT id, version FROM done";
 
-/// Writes the appends that are at their expected version, and returns their versions by id. `definitions`: the key for
+/// Writes the appends that are at their expected version, and returns their versions by id. `first_version`: of conversations that begin. `definitions`: the key for
 /// each append.
 pub(super) async fn write(
     session: &Session,
-    epoch: i64,
+    (epoch, first_version): (i64, i64),
     group: &[Append],
     definitions: &[Option<i64>],
 ) -> Result<HashMap<String, Version>, Failure> {
@@ -102,6 +102,7 @@ pub(super) async fn write(
         &all().map(|row| row.sealed_at).collect::<Vec<_>>(),
         &all().map(|row| row.ends).collect::<Vec<_>>(),
         &all().map(|row| row.text.as_str()).collect::<Vec<_>>(),
+        &first_version,
     ];
     let bytes = group.iter().map(|append| append.bytes).sum();
     let rows = session.query_large(APPEND, parameters, bytes).await?;

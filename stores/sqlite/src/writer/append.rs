@@ -1,5 +1,10 @@
 //! Writes one append as SQL statements.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
 use everturn_ports::{Commit, Definition, JournalError, Version};
 use everturn_store_rows::integer;
 use everturn_wire::ConversationId;
@@ -14,6 +19,8 @@ use crate::record::{count, to_json};
 pub(super) struct Known {
     pub(super) definition: LastDefinition,
     pub(super) left: Left,
+    /// The highest version of a conversation that was deleted.
+    pub(super) removed: Arc<AtomicU64>,
 }
 
 /// An append waiting to be written.
@@ -56,7 +63,8 @@ impl Append {
         if found != self.expected {
             return Ok(Err(JournalError::Stale { id: self.id.clone(), expected: self.expected, found }));
         }
-        let version = Version(found.0 + 1);
+        let before = there.map_or_else(|| known.removed.load(Ordering::Relaxed), |_| found.0);
+        let version = Version(before + 1);
         let turn = match self.commit.turn.as_deref() {
             Some(turn) => Some((turn, known.definition.key_of(on, &turn.definition)?)),
             None => None,

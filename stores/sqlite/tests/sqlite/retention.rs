@@ -115,8 +115,10 @@ async fn a_deleted_conversation_is_gone_and_may_begin_anew() {
     assert!(journal.metrics(&id).await.unwrap().is_empty());
     let stale = append(&journal, &id, 4).await.unwrap_err();
     assert!(matches!(stale, JournalError::Stale { found: Version(0), .. }), "{stale}");
-    append(&journal, &id, 1).await.unwrap();
-    assert_eq!((checked(&journal, &id).await, checked(&journal, &other).await), (1, 1));
+    let begun = append(&journal, &id, 1).await.unwrap();
+    assert_eq!(journal.load(&id).await.unwrap().unwrap().version, begun);
+    assert_eq!(journal.chunks(&id, Window::default()).await.unwrap().len(), 1);
+    assert_eq!(checked(&journal, &other).await, 1);
 }
 
 #[tokio::test]

@@ -59,6 +59,26 @@ pub(super) async fn refuses_the_stale_and_writes_nothing(journal: &dyn Journal) 
     assert!(journal.load(&other).await.expect("loading succeeds").is_none());
 }
 
+/// A writer that knows a deleted conversation is stale for the one that was begun again, however many appends both have.
+pub(super) async fn refuses_what_was_meant_for_a_deleted_conversation(journal: &dyn Journal) {
+    let id = id("c");
+    let mut known: Vec<Version> = Vec::new();
+    for _life in 0..3 {
+        let (of_former, mut version) = (known.clone(), Version(0));
+        for count in 0..3 {
+            version = add(journal, &id, version, commit(count)).await;
+            known.push(version);
+            for &expected in &of_former {
+                assert!(version > expected, "{version:?} follows {expected:?} of the conversation before");
+                let late = journal.append(&id, expected, commit(9).event(event(0, 1))).await;
+                assert_eq!(late, Err(JournalError::Stale { id: id.clone(), expected, found: version }));
+            }
+        }
+        assert!(events(journal, &id, 0, 10).await.is_empty());
+        assert!(journal.remove(&id).await.expect("it is removed"));
+    }
+}
+
 pub(super) async fn lets_one_of_many_rivals_win(journal: &dyn Journal) {
     const RIVALS: u64 = 20;
     let id = &id("c");
