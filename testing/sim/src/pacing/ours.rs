@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use everturn_kernel::{Millis, Retry, Schedule as _};
 use everturn_orchestrator::Patient;
-use everturn_pacing::{Admission, Call, Limits, Pacer, Ticket};
+use everturn_pacing::{Admission, Call, Known, Limits, Pacer, Ticket};
 use everturn_wire::{CallerName, Failure, TurnId};
 
 use super::{
-    policy::{Next, Policy, Wanted},
+    policy::{News, Next, Policy, Wanted},
     vendor::Vendor,
 };
 
@@ -19,6 +19,9 @@ pub(super) struct Ours {
     pacer: Pacer,
     tickets: HashMap<usize, Ticket>,
     attempts: HashMap<usize, u32>,
+    /// When calls that run were made.
+    asked_at: HashMap<usize, u64>,
+    news: Vec<News>,
 }
 
 fn name(turn: usize) -> TurnId {
@@ -37,6 +40,10 @@ impl Policy for Ours {
         match self.pacer.admit(TARGET, &call(wanted, &turn, caller.as_ref()), Millis(now)) {
             Admission::Go(ticket) => {
                 self.tickets.insert(wanted.turn, ticket);
+                self.asked_at.insert(wanted.turn, now);
+                if self.pacer.is_closed(TARGET) {
+                    self.news.push(News::Probing);
+                }
                 Next::Now
             }
             Admission::Wait(wait) => Next::At(wait.until.0.max(now + 1)),
@@ -45,7 +52,11 @@ impl Policy for Ours {
 
     fn heard(&mut self, turn: usize, limits: &Limits, now: u64) {
         self.attempts.remove(&turn);
+        let was_closed = self.pacer.is_closed(TARGET);
         self.pacer.heard(TARGET, self.tickets[&turn], limits, Millis(now));
+        if was_closed && !self.pacer.is_closed(TARGET) {
+            self.news.push(News::Opened { asked_at: self.asked_at[&turn] });
+        }
     }
 
     fn refused(&mut self, wanted: Wanted, failure: &Failure, limits: &Limits, now: u64) -> u64 {
@@ -57,6 +68,13 @@ impl Policy for Ours {
             wait.map_or(1_800_000, |wait| wait.as_millis() as u64).max(failure.hint_ms.unwrap_or(0));
         let ticket = self.tickets.remove(&wanted.turn).expect("a call was made");
         self.pacer.refused(TARGET, ticket, failure, limits, Millis(now));
+        if let Some(Known { closed_at: Some(at), probe_at: Some(probe_at), hint_ends, refused, .. }) =
+            self.pacer.known(TARGET, Millis(now))
+        {
+            let turn = refused.and_then(|turn| turn.as_str().parse().ok()).unwrap_or(wanted.turn);
+            let (hint_ends, probe_at) = (hint_ends.map(|at| at.0), probe_at.0);
+            self.news.push(News::Closed { turn, at: at.0, hint_ends, probe_at });
+        }
         now + wait_ms
     }
 
@@ -81,5 +99,22 @@ impl Policy for Ours {
 
     fn share(&mut self, mine: u64, all: u64, now: u64) {
         self.pacer.share(TARGET, mine, all, Millis(now));
+    }
+
+    fn news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    fn hear(&mut self, news: &News, now: u64) {
+        let at = Millis(now);
+        match *news {
+            News::Closed { turn, at: closed_at, hint_ends, probe_at } => {
+                let (hint_ms, probe_ms) =
+                    (hint_ends.map(|end| end.saturating_sub(now)), probe_at.saturating_sub(now));
+                self.pacer.refused_elsewhere(TARGET, &name(turn), now - closed_at, hint_ms, probe_ms, at);
+            }
+            News::Probing => self.pacer.probed_elsewhere(TARGET, at),
+            News::Opened { asked_at } => self.pacer.accepted_elsewhere(TARGET, now - asked_at, at),
+        }
     }
 }

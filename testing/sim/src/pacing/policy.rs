@@ -52,6 +52,25 @@ pub(super) trait Policy {
 
     /// Sets its part of what is left.
     fn share(&mut self, _mine: u64, _all: u64, _now: u64) {}
+
+    /// Returns what it has to tell the other servers since it was last asked.
+    fn news(&mut self) -> Vec<News> {
+        Vec::new()
+    }
+
+    /// Another server told this.
+    fn hear(&mut self, _news: &News, _now: u64) {}
+}
+
+/// What a server tells the others, as the orchestrator's notices do.
+#[derive(Clone, Debug)]
+pub(super) enum News {
+    /// A turn was refused at this time, with a hint that ends then. Its server asks again after this time.
+    Closed { turn: usize, at: u64, hint_ends: Option<u64>, probe_at: u64 },
+    /// A call is finding out whether the provider answers again.
+    Probing,
+    /// A call made at this time was accepted, and calls had been refused before.
+    Opened { asked_at: u64 },
 }
 
 /// The policies that are compared.

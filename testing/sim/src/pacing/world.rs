@@ -9,13 +9,16 @@ use super::{
     figures::Figures,
     load::Load,
     ours::Ours,
-    policy::{Next, Policy, PolicyKind, Wanted},
+    policy::{News, Next, Policy, PolicyKind, Wanted},
     rivals::{Aimd, AwsAdaptive, FullJitter, Oracle, Shares},
     vendor::{Answer, Rule, Tells, Vendor},
 };
 
 /// How often servers tell each other what they have to do, in milliseconds.
 const TELL_MS: u64 = 1_000;
+
+/// How long a notice is on its way, in milliseconds.
+const NOTICE_MS: u64 = 20;
 
 /// After so long, a run is given up, in milliseconds: a day.
 const GIVES_UP_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -40,6 +43,7 @@ enum Event {
     Ended { turn: usize },
     Look { node: usize, version: u32 },
     Tell,
+    News { node: usize, news: News },
 }
 
 /// A turn on its way.
@@ -127,7 +131,7 @@ impl World<'_> {
             }
             let Some(event) = self.pending[index].take() else { continue };
             let node = match &event {
-                Event::Look { node, .. } => Some(*node),
+                Event::Look { node, .. } | Event::News { node, .. } => Some(*node),
                 Event::Tell => None,
                 Event::Want { turn, .. }
                 | Event::Ended { turn }
@@ -138,6 +142,18 @@ impl World<'_> {
             match node {
                 Some(node) => self.look(node, now),
                 None => (0..self.policies.len()).for_each(|node| self.look(node, now)),
+            }
+            self.tell_news(now);
+        }
+    }
+
+    /// Servers tell each other what they have to tell.
+    fn tell_news(&mut self, now: u64) {
+        for from in 0..self.policies.len() {
+            for news in self.policies[from].news() {
+                for node in (0..self.policies.len()).filter(|node| *node != from) {
+                    self.at(now + NOTICE_MS, Event::News { node, news: news.clone() });
+                }
             }
         }
     }
@@ -191,6 +207,7 @@ impl World<'_> {
                     self.looks[node].1 = None;
                 }
             }
+            Event::News { node, news } => self.policies[node].hear(&news, now),
             Event::Tell => {
                 let demands: Vec<u64> = self.policies.iter().map(|policy| policy.demand()).collect();
                 let all = demands.iter().sum::<u64>();
