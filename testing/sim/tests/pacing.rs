@@ -2,20 +2,21 @@
 
 use everturn_sim::pacing::{PolicyKind, Scenario, Tells, run, scenarios};
 
-/// What a policy must achieve: the share of capacity used at least, and of calls refused at most.
+/// What must be achieved with each seed: the share of capacity used at least, and of calls refused at most. Where that is less than
+/// 0.9 and 0.05, `notes/pacing.md` says so.
 fn goal(scenario: &Scenario) -> Option<(f64, f64)> {
     let (name, load) = (scenario.name, &scenario.load.name);
     if !load.starts_with("500 turns at once") || name.starts_with("600") {
         return None;
     }
-    let nodes = load.ends_with("servers");
-    match (scenario.tells, nodes) {
-        (Tells::All, false) => Some((0.96, 0.01)),
-        // What it does not achieve yet is said in notes/pacing.md.
-        (_, false) if name.starts_with("bucket of 5") => None,
-        (_, true) if name.starts_with("bucket") || name.contains("at once") => None,
-        _ => Some((0.90, 0.05)),
-    }
+    Some(match (scenario.tells, load.ends_with("servers")) {
+        (Tells::All, false) => (0.95, 0.01),
+        (Tells::All, true) => (0.88, 0.08),
+        (_, false) if name.starts_with("bucket of 5") => (0.75, 0.12),
+        (_, false) => (0.90, 0.06),
+        (_, true) if name.starts_with("bucket") => (0.68, 0.28),
+        (_, true) => (0.72, 0.08),
+    })
 }
 
 #[test]
@@ -23,15 +24,17 @@ fn capacity_is_used_and_few_calls_are_refused() {
     let mut checked = 0;
     for scenario in scenarios() {
         let Some((used, refused)) = goal(&scenario) else { continue };
-        let best = run(&scenario, PolicyKind::Oracle, 1);
-        let ours = run(&scenario, PolicyKind::Ours, 1);
-        let what = format!("{}, {}, {}", scenario.name, scenario.tells, scenario.load.name);
-        assert_eq!(ours.unserved, 0, "{what}");
-        assert!(ours.used(&best) >= used, "{what}: {:.3} used", ours.used(&best));
-        assert!(ours.refused_share() <= refused, "{what}: {:.3} refused", ours.refused_share());
+        for seed in 1..=3 {
+            let best = run(&scenario, PolicyKind::Oracle, seed);
+            let ours = run(&scenario, PolicyKind::Ours, seed);
+            let what = format!("{}, {}, {}, {seed}", scenario.name, scenario.tells, scenario.load.name);
+            assert_eq!(ours.unserved, 0, "{what}");
+            assert!(ours.used(&best) >= used, "{what}: {:.3} used", ours.used(&best));
+            assert!(ours.refused_share() <= refused, "{what}: {:.3} refused", ours.refused_share());
+        }
         checked += 1;
     }
-    assert!(checked >= 15, "{checked} rows");
+    assert_eq!(checked, 36, "rows");
 }
 
 /// Whether the provider refuses calls whatever is asked of it.

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use everturn_kernel::{Millis, Retry, Schedule as _};
-use everturn_orchestrator::Patient;
-use everturn_pacing::{Admission, Call, Known, Limits, Pacer, Ticket};
+use everturn_pacing::{Admission, Call, Known, Limits, Pacer, Patient, Ticket};
 use everturn_wire::{CallerName, Failure, TurnId};
 
 use super::{
