@@ -325,8 +325,10 @@ mod tests {
 
     #[test]
     fn a_message_is_all_the_words() {
-        let Command::Chat(chat) = parse("everturn chat --model a/b hello out there") else { panic!() };
-        assert_eq!(chat.words.message().as_deref(), Some("hello out there"));
+        for words in ["--model a/b hello out there", "hello out there --model a/b"] {
+            let Command::Chat(chat) = parse(&format!("everturn chat {words}")) else { panic!() };
+            assert_eq!(chat.words.message().as_deref(), Some("hello out there"), "{words}");
+        }
         let Command::Chat(chat) = parse("everturn chat -") else { panic!() };
         assert!(chat.words.is_piped() && chat.words.message().is_none());
     }

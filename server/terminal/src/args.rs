@@ -16,7 +16,6 @@ pub use usage::Usage;
 #[derive(Args, Debug)]
 pub struct Chat {
     /// The message; - reads it from standard input. In `chat`, piped input is appended to it, or is the message if there is none
-    #[arg(trailing_var_arg = true)]
     message: Vec<String>,
     /// Talk through a running server, e.g. http://127.0.0.1:4777, instead of a private one
     #[arg(long, value_name = "URL", conflicts_with_all = ["data", "ephemeral"])]
