@@ -9,15 +9,15 @@ use std::{
 use bytes::Bytes;
 use everturn_kernel::{FinishReason, StreamEvent};
 use everturn_orchestrator::{
-    Dialect, Orchestrator, Outgoing, Passed, RelayCall, RelayProvider, Said, Upstream,
+    Dialect, Orchestrator, Outgoing, Passed, RelayCall, RelayProvider, Said, Upstream, UsageQuery,
 };
-use everturn_wire::Priority;
+use everturn_wire::{Priority, Usage};
 use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
-use http::{HeaderMap, Method, StatusCode};
-use tokio::{runtime::Runtime, sync::watch};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header::CONTENT_LENGTH};
+use tokio::{runtime::Runtime, sync::watch, task::yield_now};
 
 const THREADS: usize = 4;
 const ROUNDS: usize = 500;
@@ -49,6 +49,27 @@ impl Upstream for Halves {
             .chain(stream::once(second))
             .chain(stream::iter([finished]))
             .boxed()
+    }
+}
+
+/// Says all of an answer, and when it is let, what it has used.
+struct Whole(watch::Receiver<bool>);
+
+impl Upstream for Whole {
+    fn send(&self, _: Outgoing) -> BoxStream<'static, Passed> {
+        let mut gate = self.0.clone();
+        let headers = HeaderMap::from_iter([(CONTENT_LENGTH, HeaderValue::from_static("1"))]);
+        let answer = [
+            Passed::Head(StatusCode::OK, headers),
+            Passed::Fact(StreamEvent::Opaque),
+            Passed::Piece(Bytes::from_static(b"a")),
+        ];
+        let used = async move {
+            gate.wait_for(|is_open| *is_open).await.unwrap();
+            Passed::Fact(StreamEvent::Usage(Usage { output_tokens: 7, ..Usage::default() }))
+        };
+        let finished = Passed::Fact(StreamEvent::Finished(FinishReason::Stop));
+        stream::iter(answer).chain(stream::once(used)).chain(stream::iter([finished])).boxed()
     }
 }
 
@@ -148,4 +169,25 @@ fn text(said: &Said) -> &str {
         Said::End => " end",
         _ => " no end",
     }
+}
+
+#[tokio::test]
+async fn what_an_answer_used_is_counted_though_its_listener_left_with_the_last_byte() {
+    let (gate, whole) = watch::channel(false);
+    let provider = RelayProvider::new("p", Dialect::Messages, Arc::new(Whole(whole)));
+    let orchestrator = Orchestrator::builder().relay(provider).build();
+    let mut listener = orchestrator.pass_through(call(0)).unwrap();
+    let heard = [listener.next().await, listener.next().await];
+    assert!(matches!(heard, [Some(Said::Head(..)), Some(Said::Piece(_))]), "{heard:?}");
+    drop(listener);
+    // Time enough to stop it.
+    for _ in 0..100 {
+        yield_now().await;
+    }
+    gate.send_replace(true);
+    while !orchestrator.calls().is_empty() {
+        yield_now().await;
+    }
+    let used = orchestrator.usage(UsageQuery::default()).await.unwrap().total;
+    assert_eq!((used.requests, used.output_tokens), (1, 7));
 }

@@ -270,7 +270,7 @@ fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
     if tape.is_over() && tape.is_delivered() {
         return calls.lock().remove(&call);
     }
-    if tape.is_shown() && tape.was_heard() && !tape.is_over() {
+    if tape.is_shown() && tape.was_heard() && !tape.is_over() && !tape.is_whole() {
         // It took a part of the answer, and no longer wants the rest: as if it had called the provider itself.
         call.order(Order::Stop);
         return;

@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use everturn_wire::ConversationId;
 use futures_core::Stream;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, header::CONTENT_LENGTH};
 
 use super::NoAnswer;
 use crate::memory::Account;
@@ -172,6 +172,14 @@ impl Tape {
         let inner = self.lock();
         let pieces = inner.dropped + inner.pieces.len();
         inner.is_delivered || (matches!(inner.end, Some(Said::End)) && inner.taken == Some(pieces))
+    }
+
+    /// Whether a listener has received as much as the head says that the body has. Only what the provider reports at its end may be missing.
+    pub(super) fn is_whole(&self) -> bool {
+        let inner = self.lock();
+        let length = inner.head.as_ref().and_then(|(_, headers)| headers.get(CONTENT_LENGTH)?.to_str().ok());
+        let is_complete = length.and_then(|length| length.parse().ok()) == Some(inner.size);
+        is_complete && inner.taken == Some(inner.dropped + inner.pieces.len())
     }
 
     /// Size of what is kept, in bytes.
