@@ -126,6 +126,8 @@ export class ScriptedServer {
   }
 
   async #upgrade(request, socket) {
+    // The page may be gone before it is answered, also if it is refused.
+    socket.on('error', () => {});
     await this.opensSockets;
     const offered = (request.headers['sec-websocket-protocol'] ?? '').split(/,\s*/);
     const expected = this.token && `bearer.${Buffer.from(this.token).toString('base64url')}`;
@@ -134,7 +136,6 @@ export class ScriptedServer {
     const send = (message) => socket.write(encode(JSON.stringify(message)));
     const client = { socket, send, subscriptions: new Set() };
     this.#clients.add(client);
-    socket.on('error', () => {});
     socket.on('close', () => this.#clients.delete(client));
     decode(socket, (text) => this.#obey(client, JSON.parse(text)), () => socket.end());
   }
