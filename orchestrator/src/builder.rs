@@ -429,8 +429,9 @@ impl Builder {
         self
     }
 
-    /// Sets the directory for the bodies of calls that wait while all bodies take more than 128 MiB of memory: files without a name, up to
-    /// 4 GiB in all. Default: bodies stay in memory, and calls beyond 256 MiB are refused.
+    /// Sets the directory for bodies of calls that begin to wait while the bodies of all calls take more than 128 MiB of memory:
+    /// files without a name, up to 4 GiB in all. Default: bodies stay in memory. Calls beyond 256 MiB of it are refused,
+    /// with a directory beyond 192 MiB; the rest is for bodies that are read back.
     #[must_use]
     pub fn spool(mut self, directory: impl Into<PathBuf>) -> Self {
         self.spool = Some(directory.into());

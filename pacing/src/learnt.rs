@@ -61,8 +61,8 @@ impl Learnt {
         }
     }
 
-    /// A call made at this time was not accepted. A limit that was learnt while it ran has counted it: if none of those was accepted, it taught
-    /// nothing.
+    /// A call made at this time was not accepted. A limit that was learnt while it ran has counted it; if it counted no other, it is
+    /// forgotten.
     pub(crate) fn take_back(&mut self, at: Millis) {
         self.logs.iter_mut().for_each(|log| log.take_back(at));
         let Some(limit) = self.limit.filter(|limit| !limit.is_confirmed && at <= limit.since) else { return };

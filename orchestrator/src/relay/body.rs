@@ -3,19 +3,28 @@
 use std::{
     fs::File,
     io::{self, Read as _, Seek as _, Write as _},
-    mem,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use bytes::Bytes;
+use everturn_kernel::StreamEvent;
+use everturn_wire::{Category, Failure};
+use futures_core::stream::BoxStream;
+use futures_util::{FutureExt as _, StreamExt as _, future, stream};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::spawn_blocking,
 };
 
-/// Maximum size of all bodies in memory, in bytes.
-const MOST_IN_MEMORY: u32 = 256 << 20;
+use crate::upstream::Passed;
+
+/// Maximum size of the bodies that calls keep in memory, in bytes.
+const MOST_KEPT: u32 = 192 << 20;
+
+/// Maximum size of the bodies that are read back, in bytes. Room of their own, because a waiting call can hold the other for
+/// hours.
+const MOST_READ: u32 = 64 << 20;
 
 /// Maximum size of all bodies on disk, in bytes.
 const MOST_ON_DISK: usize = 4 << 30;
@@ -23,10 +32,11 @@ const MOST_ON_DISK: usize = 4 << 30;
 /// A smaller body stays in memory, because a file costs as much.
 const SMALL: usize = 16 << 10;
 
-/// Room for the bodies of all calls. Not more than half of the memory is left to calls that wait, if there is a place on disk.
+/// Room for the bodies of all calls. If there is a place on disk, a third of the memory is left to calls that do not wait yet.
 pub(super) struct Room {
     most: u32,
-    memory: Arc<Semaphore>,
+    kept: Arc<Semaphore>,
+    read: Arc<Semaphore>,
     disk: Arc<Semaphore>,
     /// A directory; `None` = bodies stay in memory.
     place: Option<Arc<Path>>,
@@ -34,58 +44,58 @@ pub(super) struct Room {
 
 impl Room {
     pub(super) fn new(place: Option<PathBuf>) -> Self {
-        Self::of(MOST_IN_MEMORY, place)
+        // Without a place, nothing is read back.
+        let most = if place.is_some() { MOST_KEPT } else { MOST_KEPT + MOST_READ };
+        Self::of(most, MOST_READ, place)
     }
 
-    fn of(most: u32, place: Option<PathBuf>) -> Self {
-        let memory = Arc::new(Semaphore::new(most as usize));
-        Self { most, memory, disk: Arc::new(Semaphore::new(MOST_ON_DISK)), place: place.map(Arc::from) }
+    fn of(most: u32, read: u32, place: Option<PathBuf>) -> Self {
+        Self {
+            most,
+            kept: Arc::new(Semaphore::new(most as usize)),
+            read: Arc::new(Semaphore::new(read as usize)),
+            disk: Arc::new(Semaphore::new(MOST_ON_DISK)),
+            place: place.map(Arc::from),
+        }
     }
 
-    /// Makes room for a body in memory; `None` if there is none.
+    /// Makes room for a body in memory; `None` if there is none. One that is larger than the room takes all of it.
     pub(super) fn take(self: &Arc<Self>, body: &Bytes) -> Option<Stored> {
-        let size = self.size(body.len());
-        let permit = self.memory.clone().try_acquire_many_owned(size).ok()?;
-        Some(Stored { room: self.clone(), size, place: Place::Memory, _permit: permit })
-    }
-
-    /// A body that is larger than the room takes all of it.
-    fn size(&self, len: usize) -> u32 {
-        u32::try_from(len).unwrap_or(u32::MAX).min(self.most)
+        let len = body.len();
+        let size = u32::try_from(len).unwrap_or(u32::MAX);
+        let permit = self.kept.clone().try_acquire_many_owned(size.min(self.most)).ok()?;
+        Some(Stored { room: self.clone(), len, size, file: None, _permit: permit })
     }
 
     fn is_short(&self) -> bool {
-        self.memory.available_permits() < self.most as usize / 2
+        self.kept.available_permits() < self.most as usize / 3
     }
 }
 
 /// The room that a body takes, until it is dropped.
 pub(super) struct Stored {
     room: Arc<Room>,
+    /// Its length, in bytes.
+    pub(super) len: usize,
     size: u32,
-    place: Place,
+    /// A file without a name, which is gone with the process; `None` = it is in memory.
+    file: Option<Arc<File>>,
     /// Of the memory or the disk.
     _permit: OwnedSemaphorePermit,
-}
-
-enum Place {
-    Memory,
-    /// A file without a name, which is gone with the process.
-    Disk(File),
 }
 
 impl Stored {
     /// Writes a body to disk, and empties it, if memory is short. It stays in memory if it cannot be written.
     pub(super) async fn put_away(&mut self, body: &mut Bytes) {
         let Some(directory) = self.room.place.clone() else { return };
-        if !matches!(self.place, Place::Memory) || body.len() < SMALL || !self.room.is_short() {
+        if self.file.is_some() || self.len < SMALL || !self.room.is_short() {
             return;
         }
         let Ok(permit) = self.room.disk.clone().try_acquire_many_owned(self.size) else { return };
         let bytes = body.clone();
         match blocking(move || write(&directory, &bytes)).await {
             Ok(file) => {
-                (self.place, self._permit) = (Place::Disk(file), permit);
+                (self.file, self._permit) = (Some(Arc::new(file)), permit);
                 *body = Bytes::new();
             }
             Err(error) => {
@@ -94,21 +104,42 @@ impl Stored {
         }
     }
 
-    /// Reads a body back, once there is room for it in memory.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub(super) async fn fetch(&mut self, body: &mut Bytes) -> io::Result<()> {
-        if matches!(self.place, Place::Memory) {
-            return Ok(());
+    /// Sends a body. One that is on disk is read back first, once there is room for it, which it takes until the answer ends.
+    pub(super) fn send<S>(
+        &self,
+        body: Bytes,
+        send: S,
+    ) -> impl FnOnce() -> BoxStream<'static, Passed> + Send + use<S>
+    where
+        S: FnOnce(Bytes) -> BoxStream<'static, Passed> + Send + 'static,
+    {
+        let (file, room, size) = (self.file.clone(), self.room.read.clone(), self.size.min(MOST_READ));
+        move || match file {
+            None => send(body),
+            Some(file) => read_back(file, room, size)
+                .map(|read| match read {
+                    Ok((body, permit)) => send(body).inspect(move |_| _ = &permit).boxed(),
+                    Err(error) => stream::once(future::ready(unreadable(&error))).boxed(),
+                })
+                .flatten_stream()
+                .boxed(),
         }
-        let memory =
-            self.room.memory.clone().acquire_many_owned(self.size).await.map_err(io::Error::other)?;
-        let Place::Disk(file) = mem::replace(&mut self.place, Place::Memory) else { return Ok(()) };
-        *body = blocking(move || read(file)).await?;
-        self._permit = memory;
-        Ok(())
     }
+}
+
+/// Reads a body, as soon as there is room for it.
+async fn read_back(
+    file: Arc<File>,
+    room: Arc<Semaphore>,
+    size: u32,
+) -> io::Result<(Bytes, OwnedSemaphorePermit)> {
+    let permit = room.acquire_many_owned(size).await.map_err(io::Error::other)?;
+    Ok((blocking(move || read(&file)).await?, permit))
+}
+
+fn unreadable(error: &io::Error) -> Passed {
+    let text = format!("the body of the call was written to disk and cannot be read: {error}");
+    Passed::Fact(StreamEvent::Failed(Failure::new(Category::Internal, false, text)))
 }
 
 fn write(directory: &Path, bytes: &[u8]) -> io::Result<File> {
@@ -117,7 +148,7 @@ fn write(directory: &Path, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-fn read(mut file: File) -> io::Result<Bytes> {
+fn read(mut file: &File) -> io::Result<Bytes> {
     file.rewind()?;
     let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or_default());
     file.read_to_end(&mut bytes)?;
@@ -138,43 +169,56 @@ mod tests {
         vec![of; SIZE].into()
     }
 
+    fn room(bodies: usize, place: &Path) -> Arc<Room> {
+        let size = |bodies: usize| u32::try_from(bodies * SIZE).unwrap();
+        Arc::new(Room::of(size(bodies), size(1), Some(place.to_owned())))
+    }
+
+    /// Repeats the body as an answer that does not end.
+    fn echo(body: Bytes) -> BoxStream<'static, Passed> {
+        stream::iter([Passed::Piece(body)]).chain(stream::pending()).boxed()
+    }
+
+    async fn sent(answer: &mut BoxStream<'static, Passed>) -> Bytes {
+        let Some(Passed::Piece(body)) = answer.next().await else { panic!() };
+        body
+    }
+
     #[tokio::test]
     async fn a_body_is_on_disk_while_its_call_waits_and_memory_is_short() {
         let directory = tempfile::tempdir().unwrap();
-        let most = u32::try_from(4 * SIZE).unwrap();
-        let room = Arc::new(Room::of(most, Some(directory.path().to_owned())));
-        let mut bodies: Vec<_> = (0..4).map(body).collect();
+        let room = room(3, directory.path());
+        let mut bodies: Vec<_> = (0..3).map(body).collect();
         let mut stored: Vec<_> = bodies.iter().map(|body| room.take(body).unwrap()).collect();
-        assert!(room.take(&body(4)).is_none());
+        assert!(room.take(&body(3)).is_none());
         for (stored, body) in stored.iter_mut().zip(&mut bodies) {
             stored.put_away(body).await;
         }
         let in_memory: Vec<_> = bodies.iter().map(Bytes::len).collect();
-        assert_eq!(in_memory, [0, 0, SIZE, SIZE], "half of the memory is left to calls that wait");
+        assert_eq!(in_memory, [0, SIZE, SIZE], "a third is left to others");
         assert_eq!(directory.path().read_dir().unwrap().count(), 0, "no file is left by a crash");
-        let newer = [room.take(&body(5)).unwrap(), room.take(&body(6)).unwrap()];
-        {
-            let mut fetched = Box::pin(stored[0].fetch(&mut bodies[0]));
-            assert!(futures_util::poll!(&mut fetched).is_pending(), "until there is room");
-            drop(newer);
-            fetched.await.unwrap();
+        let newer = room.take(&body(4)).unwrap();
+        stored[1].put_away(&mut bodies[1]).await;
+        for _ in 0..2 {
+            // The second has no room before the first ends, whatever waiting calls hold.
+            let [mut first, mut second] = [0, 1].map(|n| stored[n].send(bodies[n].clone(), echo)());
+            assert_eq!(sent(&mut first).await, body(0));
+            assert!(futures_util::poll!(second.next()).is_pending());
+            drop(first);
+            assert_eq!(sent(&mut second).await, body(1));
         }
-        assert_eq!(bodies[0], body(0));
-        stored[0].fetch(&mut bodies[0]).await.unwrap();
-        assert_eq!(bodies[0], body(0));
-        drop(stored);
-        assert_eq!(room.memory.available_permits(), 4 * SIZE);
+        assert_eq!(sent(&mut stored[2].send(bodies[2].clone(), echo)()).await, body(2));
+        drop((stored, newer));
+        assert_eq!((room.kept.available_permits(), room.read.available_permits()), (3 * SIZE, SIZE));
         assert_eq!(room.disk.available_permits(), MOST_ON_DISK);
     }
 
     #[tokio::test]
     async fn a_body_that_cannot_be_written_stays_in_memory() {
-        let missing = Path::new("/nowhere/at/all").to_owned();
-        let room = Arc::new(Room::of(u32::try_from(SIZE).unwrap(), Some(missing)));
+        let room = room(1, Path::new("/nowhere/at/all"));
         let mut bytes = body(1);
         let mut stored = room.take(&bytes).unwrap();
         stored.put_away(&mut bytes).await;
-        stored.fetch(&mut bytes).await.unwrap();
-        assert_eq!(bytes, body(1));
+        assert_eq!(sent(&mut stored.send(bytes, echo)()).await, body(1));
     }
 }

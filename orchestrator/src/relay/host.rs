@@ -22,7 +22,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc;
 
 use super::{
-    AskedModel, ModelPlace, RelayCall,
+    ModelPlace, RelayCall,
     body::Stored,
     call::{Call, Order},
     choice::{Chosen, Leg},
@@ -38,7 +38,7 @@ use crate::{
     session::Ports,
     shutdown::Stage,
     telemetry,
-    upstream::Outgoing,
+    upstream::{Outgoing, Passed},
     usage::Figures,
 };
 
@@ -54,8 +54,6 @@ pub(super) struct CallHost {
     pub(super) asked: RelayCall,
     /// The room that its body takes.
     pub(super) stored: Stored,
-    /// Why its body could not be read back.
-    pub(super) unreadable: Option<Failure>,
     pub(super) chosen: Chosen,
     pub(super) inbox: mpsc::Receiver<Order>,
     /// Whether to leave the turn as it is.
@@ -111,16 +109,13 @@ impl CallHost {
 
     fn ask(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
         self.call.tape.withdraw();
-        if let Some(failure) = self.unreadable.clone() {
-            return stream::once(future::ready(StreamEvent::Failed(failure))).boxed();
-        }
         if !self.call.tape.is_listened_to() {
             return self.when_listened_to(turn);
         }
         let leg = self.leg(turn).clone();
         let name = leg.target.name.clone();
         let pace = self.pace(turn, &leg).enter();
-        let (call, outgoing) = (self.call.clone(), self.outgoing(&leg));
+        let (call, sent) = (self.call.clone(), self.sent(&leg));
         let (clock, deadline) = (self.ports.clock.clone(), turn.settings().budget.deadline);
         let (usage, caller) = (self.ports.usage.clone(), self.asked.caller.clone());
         self.called = (!matches!(pace, Paced::Held(_))).then(|| leg.target.clone());
@@ -132,7 +127,7 @@ impl CallHost {
             let asked = Figures { requests: 1, ..Figures::default() };
             usage.add(caller.as_ref().map(CallerName::as_str), &leg.target, clock.now(), &asked);
             let account = call.tape.account.clone();
-            let facts = Metered::new(Tee::new(leg.upstream.send(outgoing), call), account);
+            let facts = Metered::new(Tee::new(sent(), call), account);
             let facts = match deadline {
                 Some(deadline) => Within::new(facts, clock.clone(), deadline).boxed(),
                 None => facts.boxed(),
@@ -185,7 +180,7 @@ impl CallHost {
         let (ports, now) = (&self.ports, self.ports.clock.now());
         let target = leg.target.name.clone();
         let tokens = Figures {
-            input: self.asked.request.body.len() as u64 / BYTES_PER_TOKEN,
+            input: self.stored.len as u64 / BYTES_PER_TOKEN,
             output: ports.pacing.usual_output(&target),
             ..Figures::default()
         };
@@ -230,16 +225,23 @@ impl CallHost {
         }
     }
 
-    /// Returns the request for a target: the caller's, with the target's name of the model.
-    fn outgoing(&self, leg: &Leg) -> Outgoing {
+    /// Returns what sends the request to a target: the caller's, with the target's name of the model.
+    fn sent(&self, leg: &Leg) -> impl FnOnce() -> BoxStream<'static, Passed> + Send + use<> {
         let mut request = Outgoing { whole: self.chosen.whole, ..self.asked.request.clone() };
-        if let (Some(AskedModel { place, .. }), Some(name)) = (&self.asked.model, &leg.renamed) {
-            match place {
-                ModelPlace::Path(at) => request.path.replace_range(at.clone(), name),
-                ModelPlace::Body(places) => request.body = renamed(&request.body, places, name),
+        let body = mem::take(&mut request.body);
+        let place = self.asked.model.as_ref().map(|model| model.place.clone());
+        let (upstream, named) = (leg.upstream.clone(), place.zip(leg.renamed.clone()));
+        self.stored.send(body, move |body| {
+            request.body = body;
+            match named {
+                Some((ModelPlace::Path(at), name)) => request.path.replace_range(at, &name),
+                Some((ModelPlace::Body(places), name)) => {
+                    request.body = renamed(&request.body, &places, &name);
+                }
+                None => {}
             }
-        }
-        request
+            upstream.send(request)
+        })
     }
 
     /// Keeps a wait for the next process, before it begins; forgets it once the call is over. A call that never waits
@@ -343,21 +345,10 @@ impl Host for CallHost {
                 }
             }
         }
-        let body = &mut self.asked.request.body;
-        match turn.want() {
-            Want::Wake(..) => {
-                self.call.tape.withdraw_beyond(MOST_REFUSAL);
-                self.stored.put_away(body).await;
-                copy_values(&mut self.asked.request.headers);
-            }
-            Want::Nothing => {}
-            _ => {
-                if let Err(error) = self.stored.fetch(body).await {
-                    let text =
-                        format!("the body of the call was written to disk and cannot be read: {error}");
-                    self.unreadable = Some(Failure::new(Category::Internal, false, text));
-                }
-            }
+        if matches!(turn.want(), Want::Wake(..)) {
+            self.call.tape.withdraw_beyond(MOST_REFUSAL);
+            copy_values(&mut self.asked.request.headers);
+            self.stored.put_away(&mut self.asked.request.body).await;
         }
         used.add(&Figures::of_ended(turn));
         let target = self.called.as_ref().unwrap_or(&self.leg(turn).target);

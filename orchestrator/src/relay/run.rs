@@ -65,7 +65,6 @@ pub(super) async fn run(task: Task) -> bool {
         call: call.clone(),
         asked,
         stored,
-        unreadable: None,
         chosen,
         inbox,
         is_leaving: false,

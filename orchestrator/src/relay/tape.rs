@@ -174,7 +174,8 @@ impl Tape {
         inner.is_delivered || (matches!(inner.end, Some(Said::End)) && inner.taken == Some(pieces))
     }
 
-    /// Whether a listener has received as much as the head says that the body has. Only what the provider reports at its end may be missing.
+    /// Whether a listener has received as much as the head says that the body has. Only what the provider reports at its end may be
+    /// missing.
     pub(super) fn is_whole(&self) -> bool {
         let inner = self.lock();
         let length = inner.head.as_ref().and_then(|(_, headers)| headers.get(CONTENT_LENGTH)?.to_str().ok());

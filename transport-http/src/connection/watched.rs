@@ -17,8 +17,8 @@ use super::{
     tls::Stream,
 };
 
-/// Maximum number of bytes to read at once, less than 16 KiB. While a request is answered, hyper keeps a buffer to read more, which is twice as
-/// large whenever a read filled it: after a large body, 400 KiB without a limit.
+/// Maximum number of bytes to read at once, less than 16 KiB. While a request is answered, hyper keeps a buffer to read more, which
+/// it doubles whenever a read has filled it, up to 400 KiB.
 const AT_ONCE: u64 = (16 << 10) - 1;
 
 /// A socket. Its slot is free on drop, also after an upgrade.

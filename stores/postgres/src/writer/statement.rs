@@ -50,8 +50,8 @@ const APPEND: &str = "WITH given AS (
 )
 SELECT id, version FROM done";
 
-/// Writes the appends that are at their expected version, and returns their versions by id. `first_version`: of conversations that begin. `definitions`: the key for
-/// each append.
+/// Writes the appends that are at their expected version, and returns their versions by id. `first_version`: of conversations that
+/// begin. `definitions`: the key for each append.
 pub(super) async fn write(
     session: &Session,
     (epoch, first_version): (i64, i64),
