@@ -93,8 +93,6 @@ fn compacting(builder: Builder, Compaction { model, ahead }: &Compaction) -> Bui
 
 /// Returns where bodies of waiting calls go: beside the data file, which is on a disk.
 fn spool(data: Option<&Path>) -> PathBuf {
-    match data.map(|data| data.parent().filter(|directory| !directory.as_os_str().is_empty())) {
-        Some(directory) => directory.unwrap_or(Path::new(".")).to_owned(),
-        None => env::temp_dir(),
-    }
+    let beside = data.and_then(Path::parent);
+    beside.map_or_else(env::temp_dir, |directory| Path::new(".").join(directory))
 }

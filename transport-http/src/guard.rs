@@ -140,9 +140,7 @@ async fn is_owner(State(rules): State<Arc<Rules>>, request: Request, next: Next)
         true => next.run(request).await,
         false => {
             let why = match rules.asks() {
-                true => {
-                    "only with the token of an administrator: EVERTURN_TOKEN, or that of a caller with the scope admin"
-                }
+                true => "only with an administrator's token: EVERTURN_TOKEN, or one with the scope admin",
                 false => {
                     "only from a browser or terminal on the server's own machine, or with its token (EVERTURN_TOKEN)"
                 }

@@ -66,10 +66,6 @@ impl Room {
         let permit = self.kept.clone().try_acquire_many_owned(size.min(self.most)).ok()?;
         Some(Stored { room: self.clone(), len, size, file: None, _permit: permit })
     }
-
-    fn is_short(&self) -> bool {
-        self.kept.available_permits() < self.most as usize / 3
-    }
 }
 
 /// The room that a body takes, until it is dropped.
@@ -88,7 +84,8 @@ impl Stored {
     /// Writes a body to disk, and empties it, if memory is short. It stays in memory if it cannot be written.
     pub(super) async fn put_away(&mut self, body: &mut Bytes) {
         let Some(directory) = self.room.place.clone() else { return };
-        if self.file.is_some() || self.len < SMALL || !self.room.is_short() {
+        let is_ample = self.room.kept.available_permits() >= self.room.most as usize / 3;
+        if self.file.is_some() || self.len < SMALL || is_ample {
             return;
         }
         let Ok(permit) = self.room.disk.clone().try_acquire_many_owned(self.size) else { return };

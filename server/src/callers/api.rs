@@ -86,57 +86,44 @@ async fn list(State(callers): State<Changeable>) -> Response {
     .await
 }
 
-async fn make(State(callers): State<Changeable>, body: Body) -> Response {
-    let new: NewCaller = match read(body, NEW).await {
-        Ok(new) => new,
-        Err(refusal) => return refusal,
-    };
+async fn make(State(callers): State<Changeable>, body: Body) -> Result<Response, Response> {
+    let new: NewCaller = read(body, NEW).await?;
     let name = new.name.clone();
-    answer(StatusCode::CREATED, Some(name), move || callers.make(new)).await
+    Ok(answer(StatusCode::CREATED, Some(name), move || callers.make(new)).await)
 }
 
-async fn limit(State(callers): State<Changeable>, Path(name): Path<String>, body: Body) -> Response {
-    let limits: CallerLimits = match read(body, LIMITS).await {
-        Ok(limits) => limits,
-        Err(refusal) => return refusal,
-    };
-    answer(StatusCode::OK, None, move || {
+async fn limit(
+    State(callers): State<Changeable>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Result<Response, Response> {
+    let limits: CallerLimits = read(body, LIMITS).await?;
+    let change = move || {
         let terms = table(limits)?;
-        callers.change(&name, |caller| {
-            caller.terms = terms;
-            Ok(())
-        })?;
-        callers.info(&name)
-    })
-    .await
+        callers.change(&name, |caller| caller.terms = terms)
+    };
+    Ok(answer(StatusCode::OK, None, change).await)
 }
 
-async fn rotate(State(callers): State<Changeable>, Path(name): Path<String>, body: Body) -> Response {
-    let NewToken { until } = match read(body, UNTIL).await {
-        Ok(new) => new,
-        Err(refusal) => return refusal,
-    };
-    answer(StatusCode::OK, None, move || {
+async fn rotate(
+    State(callers): State<Changeable>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Result<Response, Response> {
+    let NewToken { until } = read(body, UNTIL).await?;
+    let change = move || {
         let token = fresh();
-        callers.change(&name, |caller| {
+        let caller = callers.change(&name, |caller| {
             caller.token_hash = Some(TokenHash::of(token.as_bytes()).to_string());
             caller.until = until;
-            Ok(())
         })?;
-        Ok(MadeToken { token, caller: callers.info(&name)? })
-    })
-    .await
+        Ok(MadeToken { token, caller })
+    };
+    Ok(answer(StatusCode::OK, None, change).await)
 }
 
 async fn revoke(State(callers): State<Changeable>, Path(name): Path<String>) -> Response {
-    answer(StatusCode::OK, None, move || {
-        callers.change(&name, |caller| {
-            caller.token_hash = None;
-            Ok(())
-        })?;
-        callers.info(&name)
-    })
-    .await
+    answer(StatusCode::OK, None, move || callers.change(&name, |caller| caller.token_hash = None)).await
 }
 
 impl Changeable {
@@ -169,7 +156,7 @@ impl Changeable {
         Ok(MadeToken { token, caller: self.info(&name)? })
     }
 
-    fn change(&self, name: &str, change: impl FnOnce(&mut KeptCaller) -> Result<()>) -> Result<()> {
+    fn change(&self, name: &str, change: impl FnOnce(&mut KeptCaller)) -> Result<CallerInfo> {
         if self.is_configured(name) {
             let why = format!("{name} is in the configuration file, and can only be changed there");
             return Err(refused(StatusCode::CONFLICT, why));
@@ -178,10 +165,11 @@ impl Changeable {
             let Some(caller) = kept.iter_mut().find(|caller| caller.name == name) else {
                 return Err(refused(StatusCode::NOT_FOUND, format!("there is no caller {name:?}")));
             };
-            change(caller)?;
+            change(caller);
             caller.known()?;
             self.keeps_administrator(kept)
-        })
+        })?;
+        self.info(name)
     }
 
     /// As soon as there is a caller, everybody needs a token: somebody must have one of an administrator.

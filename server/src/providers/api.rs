@@ -109,17 +109,13 @@ async fn list(State(providers): State<Providers>) -> Json<All> {
     })
 }
 
-async fn add(State(providers): State<Providers>, body: Body) -> Response {
-    let new: New = match read(body, SHAPE).await {
-        Ok(new) => new,
-        Err(refusal) => return refusal,
-    };
-    let New { vendor, name, base_url, key, models, anyway } = new;
+async fn add(State(providers): State<Providers>, body: Body) -> Result<Response, Response> {
+    let New { vendor, name, base_url, key, models, anyway } = read(body, SHAPE).await?;
     let key = key.and_then(|key| Hidden::new(key.reveal()));
     let models =
         models.into_iter().map(|model| model.trim().to_owned()).filter(|model| !model.is_empty()).collect();
     let wanted = Wanted { vendor, name, base_url, key, models };
-    match providers.add(wanted, anyway).await {
+    Ok(match providers.add(wanted, anyway).await {
         Ok((made, tried, is_new)) => {
             let name = &made.provider.name;
             let done = Done {
@@ -136,7 +132,7 @@ async fn add(State(providers): State<Providers>, body: Body) -> Response {
             let anyway = problem.category.is_some();
             (StatusCode::UNPROCESSABLE_ENTITY, Json(Refused { problem, anyway })).into_response()
         }
-    }
+    })
 }
 
 async fn remove(State(providers): State<Providers>, Path(name): Path<String>) -> Response {

@@ -160,8 +160,7 @@ impl Writer {
                 // `0` is the character after `/`; ids contain neither.
                 let (from, to) = (format!("conversation/{id}/"), format!("conversation/{id}0"));
                 let rows = session.query(sql, &[&id.as_str(), &from, &to, &epoch]).await?;
-                let version = rows.first().and_then(|row| row.get::<_, Option<i64>>(2));
-                if let Some(version) = version {
+                if let Some(version) = rows.first().and_then(|row| row.get(2)) {
                     self.keeper.removes(Some(version));
                 }
                 rows
