@@ -101,7 +101,7 @@ impl Stored {
         }
     }
 
-    /// Sends a body. One that is on disk is read back first, once there is room for it, which it takes until the answer ends.
+    /// Sends a body. One that is on disk is read back first, once there is room for it, which it takes until it is answered.
     pub(super) fn send<S>(
         &self,
         body: Bytes,
@@ -115,7 +115,7 @@ impl Stored {
             None => send(body),
             Some(file) => read_back(file, room, size)
                 .map(|read| match read {
-                    Ok((body, permit)) => send(body).inspect(move |_| _ = &permit).boxed(),
+                    Ok((body, mut permit)) => send(body).inspect(move |_| drop(permit.take())).boxed(),
                     Err(error) => stream::once(future::ready(unreadable(&error))).boxed(),
                 })
                 .flatten_stream()
@@ -129,9 +129,9 @@ async fn read_back(
     file: Arc<File>,
     room: Arc<Semaphore>,
     size: u32,
-) -> io::Result<(Bytes, OwnedSemaphorePermit)> {
+) -> io::Result<(Bytes, Option<OwnedSemaphorePermit>)> {
     let permit = room.acquire_many_owned(size).await.map_err(io::Error::other)?;
-    Ok((blocking(move || read(&file)).await?, permit))
+    Ok((blocking(move || read(&file)).await?, Some(permit)))
 }
 
 fn unreadable(error: &io::Error) -> Passed {
@@ -197,12 +197,12 @@ mod tests {
         let newer = room.take(&body(4)).unwrap();
         stored[1].put_away(&mut bodies[1]).await;
         for _ in 0..2 {
-            // The second has no room before the first ends, whatever waiting calls hold.
+            // The second has no room before the first is answered, whatever waiting calls hold.
             let [mut first, mut second] = [0, 1].map(|n| stored[n].send(bodies[n].clone(), echo)());
-            assert_eq!(sent(&mut first).await, body(0));
+            assert!(futures_util::poll!(first.next()).is_pending());
+            assert_eq!(room.read.available_permits(), 0);
             assert!(futures_util::poll!(second.next()).is_pending());
-            drop(first);
-            assert_eq!(sent(&mut second).await, body(1));
+            assert_eq!((sent(&mut first).await, sent(&mut second).await), (body(0), body(1)));
         }
         assert_eq!(sent(&mut stored[2].send(bodies[2].clone(), echo)()).await, body(2));
         drop((stored, newer));
