@@ -25,8 +25,7 @@ pub(crate) use append::Append;
 /// Maximum number of appends that share one flush, and of those that wait for the next.
 const TOGETHER: usize = 64;
 
-/// Size in bytes from which an append is large. A large one is written alone, and everything that has arrived is written before
-/// the next: each takes up to a second.
+/// Size in bytes from which an append is large. It takes up to a second, so it is written alone.
 const LARGE: usize = 1 << 20;
 
 /// The only thread that writes. Dropping it waits until all accepted work is done.
@@ -97,30 +96,31 @@ impl Drop for WriterThread {
     }
 }
 
+/// Slow work (large appends, and what needs exclusive use of the connection) is done in order of arrival, so that a removal cannot
+/// overtake an append whose caller has given up. Before each, all small appends that have arrived are written.
 fn run(mut connection: Connection, mut jobs: mpsc::Receiver<Task>, mut known: append::Known, path: &Path) {
-    let mut large = VecDeque::new();
+    let mut slow = VecDeque::new();
     loop {
-        let first = if large.is_empty() { jobs.blocking_recv() } else { jobs.try_recv().ok() };
-        if first.is_none() && large.is_empty() {
+        let mut next = if slow.is_empty() { jobs.blocking_recv() } else { jobs.try_recv().ok() };
+        if next.is_none() && slow.is_empty() {
             return;
         }
-        let (mut group, mut alone, mut next) = (Vec::new(), None, first);
+        let mut group = Vec::new();
         while let Some(job) = next {
             match job {
-                Task::Append(append) if append.size() >= LARGE => large.push_back(append),
-                Task::Append(append) => group.push(append),
-                Task::Alone(work) => alone = Some(work),
+                Task::Append(append) if append.size() < LARGE => group.push(append),
+                job => slow.push_back(job),
             }
-            let full = alone.is_some() || group.len() == TOGETHER;
-            next = if full { None } else { jobs.try_recv().ok() };
+            next = if group.len() == TOGETHER { None } else { jobs.try_recv().ok() };
         }
         group::settle(&mut connection, path, group, &mut known);
-        if let Some(work) = alone {
-            work(&mut connection);
-            known.definition.forget();
-        }
-        if let Some(append) = large.pop_front() {
-            group::settle(&mut connection, path, vec![append], &mut known);
+        match slow.pop_front() {
+            Some(Task::Append(append)) => group::settle(&mut connection, path, vec![append], &mut known),
+            Some(Task::Alone(work)) => {
+                work(&mut connection);
+                known.definition.forget();
+            }
+            None => {}
         }
     }
 }
