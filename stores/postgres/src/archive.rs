@@ -15,7 +15,8 @@ use crate::{
     error::Failure,
     pool::{Kind, Pool},
     pooler, read, schema,
-    session::{Session, Target},
+    session::Session,
+    target::Target,
 };
 
 /// A read-only view of a journal, which a server may be writing. Appends are refused.

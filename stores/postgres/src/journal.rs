@@ -22,7 +22,7 @@ use crate::{
     keeper::Keeper,
     pool::Pool,
     schema,
-    session::Target,
+    target::Target,
     writer::{Append, Change, Definitions, Task, Writers, stopped},
 };
 

@@ -11,14 +11,15 @@ use std::sync::{
 
 use tokio::{
     task::JoinHandle,
-    time::{Duration, Instant, sleep, timeout},
+    time::{Duration, Instant, sleep},
 };
 
 use crate::{
     OpenError, Options,
     error::Failure,
     pooler, schema,
-    session::{PAUSE, Session, Target},
+    session::Session,
+    target::{PAUSE, Target},
 };
 
 /// "EvTn": tells our locks from those of other programs.
@@ -100,7 +101,7 @@ async fn keep(mut session: Session, target: Arc<Target>, epoch: i64) {
         tracing::warn!("lost a connection to {place}; connecting again");
         session = loop {
             sleep(AGAIN).await;
-            let Ok(Ok(fresh)) = timeout(AGAIN * 10, target.connect()).await else { continue };
+            let Ok(fresh) = target.connect_once().await else { continue };
             match take_again(&fresh, &place.schema, epoch).await {
                 Ok(true) => break fresh,
                 Ok(false) | Err(Failure::Lost(_) | Failure::Busy(_)) => {}

@@ -24,6 +24,7 @@ mod retention;
 mod schema;
 mod session;
 mod state;
+mod target;
 mod text;
 mod tls;
 mod writer;

@@ -7,19 +7,17 @@ use futures_util::future::BoxFuture;
 use tokio::{
     sync::Semaphore,
     task::JoinSet,
-    time::{Duration, Instant, sleep, timeout},
+    time::{Duration, Instant, sleep},
 };
 
 use crate::{
-    error::{Failure, text},
-    session::{PAUSE, Session, Target},
+    error::Failure,
+    session::Session,
+    target::{PAUSE, Target},
 };
 
 /// Maximum number of concurrent operations; further ones wait.
 const AT_ONCE: usize = 4;
-
-/// How long connecting, logging in and preparing a connection may take together.
-const CONNECT: Duration = Duration::from_secs(10);
 
 /// Whether an operation changes something. It must be possible to repeat either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,19 +101,10 @@ impl Pool {
                 return Ok(session);
             }
         }
-        connect(&self.target).await.map(Arc::new)
+        self.target.connect_once().await.map(Arc::new)
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Arc<Session>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Connects once. Nothing has been sent if that fails.
-pub(crate) async fn connect(target: &Target) -> Result<Session, Failure> {
-    match timeout(CONNECT, target.connect()).await {
-        Ok(Ok(session)) => Ok(session),
-        Ok(Err(error)) => Err(Failure::Lost(text(&error))),
-        Err(_) => Err(Failure::Lost("no answer".to_owned())),
     }
 }

@@ -3,10 +3,7 @@
 
 use tokio::time::Duration;
 
-use crate::{
-    OpenError, schema,
-    session::{Session, Target},
-};
+use crate::{OpenError, schema, session::Session, target::Target};
 
 const WHY: &str = "a pooler shares each connection among several clients, as PgBouncer does in transaction mode, which breaks the lock \
                    that keeps a second server away: connect to Postgres directly, or set pool_mode = session";

@@ -21,10 +21,7 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    keeper::Keeper,
-    session::{Session, Target},
-};
+use crate::{keeper::Keeper, session::Session, target::Target};
 
 pub(crate) use append::Append;
 pub(crate) use definition::Definitions;

@@ -10,12 +10,7 @@ use tokio::{
 };
 
 use super::{Append, Writer, statement};
-use crate::{
-    error::Failure,
-    pool::connect,
-    session::{PAUSE, Session},
-    text::escape,
-};
+use crate::{error::Failure, session::Session, target::PAUSE, text::escape};
 
 /// A change of a conversation that is not an append. It is done between the appends of its conversation, so that an
 /// append whose answer was lost is never repeated after it.
@@ -177,7 +172,7 @@ impl Writer {
         let kept = self.session.take().filter(|session| !session.is_closed());
         let session = match kept {
             Some(session) => session,
-            None => connect(&self.target).await?,
+            None => self.target.connect_once().await?,
         };
         Ok(self.session.insert(session))
     }

@@ -1,7 +1,7 @@
 //! The primary dies, and its standby takes over. With synchronous replication, what was acknowledged is there. With
 //! asynchronous replication, the last appends may be lost, and no others.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use everturn_orchestrator::{Journal, JournalError, Version};
 use everturn_sim::{
@@ -112,4 +112,36 @@ async fn with_asynchronous_replication_a_failover_loses_the_last_appends_alone()
     assert_eq!(texts(&journal).await, ["one", "two"]);
     assert_eq!(journal.append(&id(), Version(2), numbered(3, "anew")).await, Ok(Version(3)));
     assert_eq!(texts(&journal).await, ["one", "two", "anew"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_former_primary_that_comes_back_as_one_is_not_used() {
+    let Some(mut pair) = Pair::start().await else { return };
+    pair.replicates("async").await;
+    let options = Options { give_up_after: Duration::from_secs(1), ..pair.options() };
+    let journal = PostgresJournal::open(&options).await.unwrap();
+    journal.append(&id(), Version(0), numbered(1, "one")).await.unwrap();
+    wait_for("the standby has it", async || {
+        let stored = pair.standby.sql("SELECT to_regclass('journal_1.conversation') IS NOT NULL");
+        (stored == "t" && written(&pair.standby) == 1).then_some(())
+    })
+    .await;
+    pair.primary.server.kill();
+    pair.standby.promote();
+    let two = async || journal.append(&id(), Version(1), numbered(2, "two")).await.ok();
+    assert_eq!(wait_for("the standby takes writes", two).await, Version(2));
+
+    // It is the first host of the URL.
+    pair.primary.server.restart().await;
+    pair.standby.kill();
+    let error = journal.append(&id(), Version(2), numbered(3, "three")).await.unwrap_err();
+    assert!(
+        error.to_string().contains("was replaced by another (its timeline is 1, the latest 2)"),
+        "{error}"
+    );
+    pair.standby.restart().await;
+    let three = async || journal.append(&id(), Version(2), numbered(3, "three")).await.ok();
+    assert_eq!(wait_for("the one that took over is found", three).await, Version(3));
+    assert_eq!(texts(&journal).await, ["one", "two", "three"]);
+    assert_eq!((written(&pair.primary.server), written(&pair.standby)), (1, 3));
 }
