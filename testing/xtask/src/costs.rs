@@ -29,7 +29,7 @@ const LINES: usize = 102_173;
 const BUILD: usize = 240;
 
 /// The binary of the first build without symbols, in bytes. The goal is 25 MB.
-const BINARY: usize = 33_000_000;
+const BINARY: usize = 29_500_000;
 
 /// Folders whose Rust does not ship.
 const DEVELOPMENT: [&str; 2] = ["testing/", "examples/"];
