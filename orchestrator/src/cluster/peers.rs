@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
 use super::{Cluster, Command, Reply, Request, SendError, Undecided};
-use crate::{Cursor, NodeId, new_id};
+use crate::{Cursor, NodeId, Version, new_id};
 
 /// How long a node may take to answer that it is alive. Then it counts as dead or frozen.
 const ALIVE_WITHIN: Duration = Duration::from_millis(900);
@@ -193,11 +193,11 @@ impl Peers {
         &self,
         owner: &NodeId,
         id: &ConversationId,
-        (turn, wait): (Option<Cursor>, Option<u64>),
+        (turn, wait, Version(version)): (Option<Cursor>, Option<u64>, Version),
         command: Command,
     ) -> Relayed {
         let (id, turn) = (id.clone(), turn.map(Cursor::value));
-        let request = Request::Command { id, turn, wait, command, request: Some(new_id::message()) };
+        let request = Request::Command { id, turn, wait, version, command, request: Some(new_id::message()) };
         let reply = pin!(self.ask(owner, &request, DONE_WITHIN));
         let is_alive = pin!(self.answers(owner));
         let reply = match select(reply, is_alive).await {
@@ -266,6 +266,7 @@ mod tests {
             id: "c".into(),
             turn: None,
             wait: None,
+            version: 0,
             command: Command::Stop,
             request: name.map(ToOwned::to_owned),
         }

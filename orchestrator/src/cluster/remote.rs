@@ -34,6 +34,9 @@ pub(crate) enum Request {
         /// For a *retry now*: when the wait that its sender saw ends, so that a late one does not end the next wait.
         #[serde(default)]
         wait: Option<u64>,
+        /// The version that its sender saw; 0 if an older version of the program sent it.
+        #[serde(default)]
+        version: u64,
         /// Tells a request that arrives twice from another one; absent if an older version sent it.
         #[serde(default)]
         request: Option<String>,

@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 
 use super::{Orchestrator, lost_reply::Sent};
 use crate::{
-    Cursor, Error, JournalError, NodeId,
+    Cursor, Error, JournalError, NodeId, Version,
     cluster::{Addressed, Command, Relayed, Reply, Request, addressed},
     conversation::Conversation,
     registry::{Adopted, Registry},
@@ -19,6 +19,9 @@ const HANDOVERS: usize = 5;
 
 /// How long the judgement that a node is gone is valid. If the journal takes longer, this node may have been cut off itself.
 const JUDGED_FOR: Duration = Duration::from_secs(1);
+
+/// How long a node may take to learn that what another one has seen of it was stored.
+const KNOWN_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long a node may take to list open questions.
 const LISTED_WITHIN: Duration = Duration::from_secs(1);
@@ -146,12 +149,12 @@ impl Orchestrator {
         let (Some(peers), Some((owner, turn))) = (&self.ports.peers, conversation.elsewhere()) else {
             return Ok(Outcome::Changed);
         };
-        let id = &conversation.id;
+        let (id, version) = (&conversation.id, conversation.state().record.version);
         let wait = match command {
             Command::RetryNow { .. } => conversation.wait_ends_at(),
             _ => None,
         };
-        match peers.relay(&owner, id, (turn, wait), command).await {
+        match peers.relay(&owner, id, (turn, wait, version), command).await {
             Relayed::Reply(Reply::NotHere) => {
                 conversation.catch_up(&*self.ports.journal).await?;
                 Ok(Outcome::Changed)
@@ -227,8 +230,9 @@ impl Orchestrator {
                 Some(held) if held.elsewhere().is_none() => Reply::Questions(held.questions.list()),
                 _ => Reply::NotHere,
             },
-            Request::Command { id, turn, wait, command, .. } => {
-                self.perform_for_node(&id, (turn, wait), command).await.into()
+            Request::Command { id, turn, wait, version, command, .. } => {
+                let performed = self.perform_for_node(&id, (turn, wait, Version(version)), command);
+                performed.await.into()
             }
         }
     }
@@ -249,10 +253,13 @@ impl Orchestrator {
     async fn perform_for_node(
         &self,
         id: &ConversationId,
-        (turn, wait): (Option<u64>, Option<u64>),
+        (turn, wait, version): (Option<u64>, Option<u64>, Version),
         command: Command,
     ) -> Result<Reply, Error> {
-        let conversation = self.registry.get(id).await?;
+        let conversation = tokio::select! {
+            known = self.knows(id, version) => known?,
+            () = self.ports.clock.sleep(KNOWN_WITHIN) => return Ok(Reply::NotHere),
+        };
         if conversation.elsewhere().is_some() {
             return Ok(Reply::NotHere);
         }
@@ -276,6 +283,24 @@ impl Orchestrator {
         }
         session::go_on_if_due(&self.ports, &conversation)?;
         self.perform(&conversation, command).await
+    }
+
+    /// Waits until this node knows what the sender of a command saw. That may have been stored by this node, which has not
+    /// learned that yet.
+    async fn knows(&self, id: &ConversationId, version: Version) -> Result<Arc<Conversation>, Error> {
+        loop {
+            let conversation = self.registry.get(id).await?;
+            {
+                let mut grew = pin!(conversation.grew.notified());
+                // Register before checking, so that no notification is missed.
+                grew.as_mut().enable();
+                if conversation.elsewhere().is_none() && conversation.state().record.version < version {
+                    grew.await;
+                    continue;
+                }
+            }
+            return Ok(conversation);
+        }
     }
 
     /// Carries out a command here.

@@ -5,8 +5,8 @@ use crate::{
     rule::Rule,
     rules::{Addressed, addressed},
     step::Step,
-    turns::{Fed, Needs},
-    world::{Client, Command, Driver, Owed, Post, Reply, Stage, World},
+    turns::{Fed, Needs, View},
+    world::{Client, Command, Driver, Held, Owed, Post, Reply, Stage, Then, World},
 };
 
 /// How often a conversation may change hands while a command is carried out.
@@ -17,7 +17,17 @@ impl Command {
         matches!(self, Self::Stop | Self::RetryNow)
     }
 
-    fn fed(self) -> Fed {
+    /// Whether there is something to do.
+    fn applies(self, turn: Option<View>) -> bool {
+        match self {
+            Self::Stop => turn.is_some(),
+            Self::Enqueue => true,
+            Self::Allow => turn.is_some_and(|turn| turn.asks),
+            Self::RetryNow => turn.is_some_and(|turn| turn.takes_retry_now),
+        }
+    }
+
+    pub(crate) fn fed(self) -> Fed {
         match self {
             Self::Stop => Fed::Stop,
             Self::Enqueue => Fed::Steer,
@@ -28,17 +38,30 @@ impl Command {
 }
 
 impl Model {
-    /// Whether a node can look at a command now: it has the conversation, and its session is not waiting for the log.
+    /// Whether a node can look at a command now: it has the conversation, and its session is not waiting for the log, or there
+    /// is nothing to do.
     pub(crate) fn can_perform(&self, world: &World, n: usize) -> bool {
         let Some(held) = &world.nodes[n].held else { return false };
         match held.driver {
-            Driver::Session(session) => session.saving.is_none(),
+            Driver::Session(session) => {
+                let turn = held.turn.map(|turn| self.view(turn));
+                session.saving.is_none() || world.client.is_some_and(|client| !client.command.applies(turn))
+            }
             Driver::Parked => {
                 let needs = held.turn.map(|turn| self.view(turn).needs);
                 needs == Some(Needs::Person) || (needs == Some(Needs::Time) && !world.is_due)
             }
             Driver::Empty | Driver::Elsewhere(_) => true,
         }
+    }
+
+    /// Whether a command can be looked at where it arrives: not before its node knows what its sender saw.
+    pub(crate) fn can_deliver(&self, world: &World, post: &Post) -> bool {
+        let node = &world.nodes[usize::from(post.to)];
+        let is_behind =
+            |held: Held| held.version < post.version && !matches!(held.driver, Driver::Elsewhere(_));
+        let waits = node.held.is_some_and(is_behind) && !self.breaks(Rule::KnowsWhatTheSenderSaw);
+        node.is_dead || (!waits && self.can_perform(world, post.to.into()))
     }
 
     pub(crate) fn of_command(&self, world: &mut World, step: Step) {
@@ -56,10 +79,15 @@ impl Model {
                 let Post { serial, reply, .. } = world.posts.remove(at);
                 self.replied(world, serial, reply);
             }
-            Step::NoOwner => self.no_owner(world),
+            Step::NoOwner => no_owner(world, true),
             Step::NoOwnerInDoubt => {
                 world.left.doubts -= 1;
-                self.no_owner(world);
+                no_owner(world, true);
+            }
+            Step::NoNode => {
+                let tries = world.client.map_or(0, |client| client.tries);
+                world.posts.retain(|post| post.serial != tries || post.reply.is_some());
+                no_owner(world, false);
             }
             Step::Timeout => {
                 world.left.timeouts -= 1;
@@ -74,9 +102,6 @@ impl Model {
         let Some(client) = &mut world.client else { return };
         let n = usize::from(client.at);
         let Some(held) = world.nodes[n].held else { return };
-        if matches!(client.stage, Stage::TakesOver(_)) {
-            client.is_unanswered = true;
-        }
         client.stage = Stage::Ready;
         if client.tries >= HANDOVERS {
             return tell(world, None);
@@ -103,7 +128,8 @@ impl Model {
         if let Driver::Elsewhere(to) = held.driver {
             client.has_sent = true;
             client.stage = Stage::Sent(to);
-            world.posts.push(Post { to, serial: tries, seen: turn, wait: retry, reply: None });
+            let version = held.version;
+            world.posts.push(Post { to, serial: tries, seen: turn, wait: retry, version, reply: None });
             return;
         }
         client.stage = Stage::Here;
@@ -115,22 +141,13 @@ impl Model {
         let (Some(client), Some(held)) = (world.client, world.nodes[n].held) else { return };
         let command = client.command;
         let view = held.turn.map(|turn| self.view(turn));
-        let applies = match command {
-            Command::Stop => view.is_some(),
-            Command::Enqueue => true,
-            Command::Allow => view.is_some_and(|view| view.needs == Needs::Person),
-            Command::RetryNow => view.is_some_and(|view| view.takes_retry_now),
-        };
         match held.driver {
-            _ if !applies => self.tell(world, n, owes, Reply::Done(false)),
+            _ if !command.applies(view) => self.tell(world, n, owes, Reply::Done(false)),
             Driver::Empty if command == Command::Enqueue && held.number < 2 => {
                 self.begin(world, n, true, Some(owes));
             }
             Driver::Empty | Driver::Elsewhere(_) => self.tell(world, n, owes, Reply::Done(false)),
-            Driver::Parked => {
-                Self::take_up(world, n);
-                self.feed(world, n, command.fed(), Some(owes));
-            }
+            Driver::Parked => self.take_up(world, n, Then::Command(owes)),
             Driver::Session(_) => self.feed(world, n, command.fed(), Some(owes)),
         }
     }
@@ -201,13 +218,14 @@ impl Model {
         let is_over = client.command == Command::Stop;
         tell(world, if is_known { Some(had_effect) } else { is_over.then_some(true) });
     }
+}
 
-    fn no_owner(&self, world: &mut World) {
-        if let Some(client) = &mut world.client
-            && let Stage::Sent(to) = client.stage
-        {
-            client.stage = Stage::TakesOver(to);
-        }
+fn no_owner(world: &mut World, may_have_acted: bool) {
+    if let Some(client) = &mut world.client
+        && let Stage::Sent(to) = client.stage
+    {
+        client.stage = Stage::TakesOver(to);
+        client.is_unanswered |= may_have_acted;
     }
 }
 

@@ -17,6 +17,7 @@ mod rule;
 #[allow(dead_code, unreachable_pub, reason = "shared with the orchestrator, by path")]
 #[path = "../../../orchestrator/src/cluster/rules.rs"]
 mod rules;
+mod session;
 mod setting;
 mod step;
 mod system;

@@ -44,7 +44,8 @@ impl Model {
         self.broken == Some(rule)
     }
 
-    pub(crate) fn view(&self, turn: Id) -> View {
+    /// What can be seen of a turn.
+    pub fn view(&self, turn: Id) -> View {
         self.turns.view(turn)
     }
 
@@ -80,6 +81,6 @@ impl Model {
     /// A session that has just begun.
     pub(crate) fn session(world: &World) -> Session {
         // What it drives was saved by somebody else, so it has no proof.
-        Session { proof: OLD, has_started: false, granted: world.seen.granted, saving: None }
+        Session { proof: OLD, has_started: false, granted: world.seen.granted, saving: None, then: None }
     }
 }

@@ -5,9 +5,9 @@ use crate::{
     rule::Rule,
     rules::{self, Heard},
     step::Step,
-    turns::{Facts, Fed, Id, Moved, Needs},
+    turns::{Fed, Id, Needs},
     world::{
-        Append, Driver, Held, Live, NODES, Node, OLD, Owed, Post, Reply, Saving, Session, Stage, Stale, World,
+        Append, Driver, Held, Live, NODES, Node, OLD, Owed, Post, Reply, Session, Stage, Stale, Then, World,
     },
 };
 
@@ -21,7 +21,7 @@ impl World {
         waits.then_some(append.node.into())
     }
 
-    fn session(&mut self, n: usize) -> Option<&mut Session> {
+    pub(crate) fn session(&mut self, n: usize) -> Option<&mut Session> {
         match &mut self.nodes[n].held.as_mut()?.driver {
             Driver::Session(session) => Some(session),
             _ => None,
@@ -50,8 +50,7 @@ impl Model {
             Step::Alarm(n) => self.feed(world, n, Fed::Tick, None),
             Step::Release(n) => {
                 world.left.releases -= 1;
-                Self::take_up(world, n);
-                self.feed(world, n, Fed::Release, None);
+                self.take_up(world, n, Then::Release);
             }
             Step::Start(n) => self.start(world, n),
             Step::SaveAgain(n) => self.feed(world, n, Fed::Save, None),
@@ -74,62 +73,9 @@ impl Model {
             | Step::DeliverTwice(_)
             | Step::Reply(_)
             | Step::NoOwner
+            | Step::NoNode
             | Step::NoOwnerInDoubt
             | Step::Timeout => self.of_command(world, step),
-        }
-    }
-
-    /// Feeds the turn that a node drives, and saves what changed.
-    pub(crate) fn feed(&self, world: &mut World, n: usize, fed: Fed, owes: Option<Owed>) {
-        let Some(turn) = world.nodes[n].held.and_then(|held| held.turn) else { return };
-        match self.turns.feed(turn, fed) {
-            Moved { turn, facts: Some(facts) } => self.save(world, n, Some(turn), facts, owes),
-            Moved { facts: None, .. } => {
-                self.rest(world, n);
-                if let Some(owes) = owes {
-                    self.tell(world, n, owes, Reply::Done(true));
-                }
-            }
-        }
-    }
-
-    /// Begins a turn; `says`: with the message.
-    pub(crate) fn begin(&self, world: &mut World, n: usize, says: bool, owes: Option<Owed>) {
-        let session = Self::session(world);
-        let Some(held) = &mut world.nodes[n].held else { return };
-        held.driver = Driver::Session(session);
-        let Moved { turn, .. } = self.turns.begin(held.number + 1, says);
-        let facts = Facts { begins: true, queues: says, says, ..Facts::default() };
-        self.save(world, n, Some(turn), facts, owes);
-    }
-
-    fn save(&self, world: &mut World, n: usize, turn: Option<Id>, mut facts: Facts, owes: Option<Owed>) {
-        let Some(held) = world.nodes[n].held else { return };
-        let (mut next, mut number) = (turn, held.number + u8::from(facts.begins));
-        let of = number;
-        if facts.seals {
-            next = None;
-            let is_queued = turn.is_some_and(|turn| self.view(turn).has_queue);
-            if is_queued && !self.breaks(Rule::NextTurnInTheSeal) {
-                (facts.begins, facts.says) = (true, true);
-                number += 1;
-                next = Some(self.turns.begin(number, true).turn);
-            }
-        }
-        if self.breaks(Rule::GrantsAfterSaving) && facts.allows {
-            world.seen.granted = true;
-        }
-        let mut owes = owes;
-        if self.breaks(Rule::RepliesAfterSaving)
-            && let Some(owed) = owes.take()
-        {
-            self.tell(world, n, owed, Reply::Done(true));
-        }
-        let age = if next.is_some_and(|turn| self.view(turn).runs) { 0 } else { OLD };
-        let (node, given_up) = (index(n), world.nodes[n].given_up);
-        world.sent.push(Append { node, given_up, expected: held.version, of, next, number, facts });
-        if let Some(session) = world.session(n) {
-            session.saving = Some(Saving { age, next, number, facts, owes, answer: None });
         }
     }
 
@@ -160,82 +106,6 @@ impl Model {
         };
         if let Some(saving) = waiting.and_then(|n| world.session(n)).and_then(|it| it.saving.as_mut()) {
             saving.answer = Some(answer);
-        }
-    }
-
-    fn learn(&self, world: &mut World, n: usize) {
-        let Some(saving) = world.session(n).and_then(|session| session.saving.take()) else { return };
-        match saving.answer {
-            Some(Ok(version)) => self.saved(world, n, version, saving),
-            _ if self.breaks(Rule::StaleDropsTheCopy) => {
-                let version = world.nodes[n].held.map_or(0, |held| held.version);
-                self.saved(world, n, version, saving);
-            }
-            _ => {
-                world.nodes[n].held = None;
-                if let Some(owed) = saving.owes {
-                    self.tell(world, n, owed, Reply::NotHere);
-                }
-            }
-        }
-    }
-
-    fn saved(&self, world: &mut World, n: usize, version: u8, saving: Saving) {
-        let Saving { age, next, number, facts, owes, .. } = saving;
-        if facts.allows {
-            world.seen.granted = true;
-        }
-        let granted = world.seen.granted;
-        let Some(held) = &mut world.nodes[n].held else { return };
-        let is_next = held.number != number;
-        (held.version, held.turn, held.number) = (version, next, number);
-        let runs = next.is_some_and(|turn| self.view(turn).runs);
-        if let Driver::Session(session) = &mut held.driver {
-            session.has_started &= runs && !is_next;
-            if is_next {
-                session.granted = granted;
-            }
-            let age = if self.breaks(Rule::ProofAgesFromSending) { 0 } else { age };
-            session.proof = if runs && !session.has_started { age } else { OLD };
-        }
-        let is_forgotten = facts.seals && next.is_none() && self.breaks(Rule::NextTurnInTheSeal);
-        if is_forgotten && world.seen.added > world.seen.said {
-            // What was queued begins the next turn in an append of its own.
-            self.begin(world, n, true, None);
-            if let Some(append) = world.sent.last_mut() {
-                append.facts.queues = false;
-            }
-        }
-        self.rest(world, n);
-        if let Some(owed) = owes {
-            self.tell(world, n, owed, Reply::Done(true));
-        }
-    }
-
-    /// Leaves the seat if there is nothing to drive.
-    fn rest(&self, world: &mut World, n: usize) {
-        let Some(held) = &mut world.nodes[n].held else { return };
-        if held.driver.idle().is_none() {
-            return;
-        }
-        match held.turn.map(|turn| self.view(turn).needs) {
-            None => held.driver = Driver::Empty,
-            Some(Needs::Time | Needs::Person) => held.driver = Driver::Parked,
-            Some(_) => {}
-        }
-    }
-
-    fn give_up(&self, world: &mut World, n: usize) {
-        world.left.give_ups -= 1;
-        world.nodes[n].given_up += 1;
-        let Some(saving) = world.session(n).and_then(|session| session.saving.take()) else { return };
-        if self.breaks(Rule::UnknownIsLoadedAnew) {
-            let version = world.nodes[n].held.map_or(0, |held| held.version + 1);
-            return self.saved(world, n, version, saving);
-        }
-        world.nodes[n].held = None;
-        if let Some(owed) = saving.owes {
-            self.tell(world, n, owed, Reply::Unknown);
         }
     }
 
@@ -307,41 +177,6 @@ impl Model {
         }
     }
 
-    /// Takes the seat for a parked turn.
-    pub(crate) fn take_up(world: &mut World, n: usize) {
-        let session = Self::session(world);
-        if let Some(held) = &mut world.nodes[n].held {
-            held.driver = Driver::Session(session);
-        }
-    }
-
-    fn resume(&self, world: &mut World, n: usize) {
-        Self::take_up(world, n);
-        let needs = world.nodes[n].held.and_then(|held| held.turn).map(|turn| self.view(turn).needs);
-        if needs == Some(Needs::Time) && !world.is_due {
-            // Only if the rule is broken.
-            world.seen.wrong = Some("a wait ends early");
-        } else if self.breaks(Rule::Recovers) {
-            self.feed(world, n, Fed::Save, None);
-        } else if needs != Some(Needs::Time) {
-            self.feed(world, n, Fed::Recover, None);
-        }
-    }
-
-    fn start(&self, world: &mut World, n: usize) {
-        let Some(number) = world.nodes[n].held.map(|held| usize::from(held.number) - 1) else { return };
-        let Some(session) = world.session(n) else { return };
-        (session.has_started, session.proof) = (true, OLD);
-        let seen = &mut world.seen;
-        seen.starts[number] += 1;
-        if seen.reported[number] {
-            seen.wrong = Some("a call starts after it was reported as interrupted");
-        }
-        if self.setting.script.asks && !seen.allowed {
-            seen.wrong = Some("a call starts without approval");
-        }
-    }
-
     /// Whether a node need not wait any longer before it takes the turn over.
     pub(crate) fn can_take_over(&self, world: &World, n: usize) -> bool {
         let Some((version, age)) = world.nodes[n].undecided else { return true };
@@ -381,7 +216,8 @@ impl Model {
                 let client = world.client;
                 if client.is_some_and(|client| client.stage != Stage::Here && client.tries == serial) {
                     let to = index(n);
-                    let post = Post { to, serial, seen: None, wait: None, reply: Some(reply) };
+                    let reply = Some(reply);
+                    let post = Post { to, serial, seen: None, wait: None, version: 0, reply };
                     world.posts.push(post);
                 }
             }
@@ -430,6 +266,6 @@ fn tick(world: &mut World) {
     }
 }
 
-fn index(n: usize) -> u8 {
+pub(crate) fn index(n: usize) -> u8 {
     u8::try_from(n).unwrap_or(u8::MAX)
 }

@@ -115,7 +115,7 @@ impl Model {
         for (at, post) in world.posts.iter().enumerate() {
             if post.reply.is_some() {
                 steps.push(Step::Reply(at));
-            } else if world.nodes[usize::from(post.to)].is_dead || self.can_perform(world, post.to.into()) {
+            } else if self.can_deliver(world, post) {
                 steps.push(Step::Deliver(at));
                 if world.left.doubles > 0 {
                     steps.push(Step::DeliverTwice(at));
@@ -131,6 +131,9 @@ impl Model {
             Stage::Sent(to) => {
                 if world.nodes[usize::from(to)].is_dead {
                     steps.push(Step::NoOwner);
+                    if world.posts.iter().any(|post| post.serial == client.tries && post.reply.is_none()) {
+                        steps.push(Step::NoNode);
+                    }
                 } else if world.left.doubts > 0 {
                     steps.push(Step::NoOwnerInDoubt);
                 }

@@ -31,6 +31,8 @@ pub enum Rule {
     OwnerComparesTurns,
     /// Nor at its sender, after it has changed hands.
     SenderComparesTurns,
+    /// A command is not judged before its node knows what the sender saw.
+    KnowsWhatTheSenderSaw,
     /// A *retry now* ends no other wait than its sender saw, at the owner.
     OwnerComparesWaits,
     /// Nor, at its sender, another wait than the one that it was meant for.
@@ -63,7 +65,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::AppendCompares,
         Self::LooksForOwnAppend,
         Self::UnknownIsLoadedAnew,
@@ -77,6 +79,7 @@ impl Rule {
         Self::WaitsPerVersion,
         Self::OwnerComparesTurns,
         Self::SenderComparesTurns,
+        Self::KnowsWhatTheSenderSaw,
         Self::OwnerComparesWaits,
         Self::SenderComparesWaits,
         Self::UnansweredIsUnknown,
@@ -109,9 +112,10 @@ impl Rule {
             Self::LooksForOwnAppend | Self::UnknownIsLoadedAnew | Self::FindsOwnTurns => {
                 "a tool, a late append"
             }
-            Self::OwnerComparesTurns | Self::SenderComparesTurns | Self::UnansweredIsUnknown => {
-                "a stop, a freeze"
-            }
+            Self::OwnerComparesTurns
+            | Self::SenderComparesTurns
+            | Self::KnowsWhatTheSenderSaw
+            | Self::UnansweredIsUnknown => "a stop, a freeze",
             Self::OwnerLooksForMessage => "a message that arrives twice",
             Self::SenderLooksForMessage => "a message, a freeze",
             Self::RepliesAfterSaving | Self::NextTurnInTheSeal => "a message, a crash",

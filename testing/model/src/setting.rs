@@ -46,7 +46,7 @@ impl Setting {
         let silent = Script { calls: [more, false], ..Script::default() };
         let asks = Script { calls: [true, more], asks: true, ..Script::default() };
         let waits = Script { is_held: true, refusals: extra.into(), ..Script::default() };
-        let refused = Script { refusals: 2, ..Script::default() };
+        let refused = |refusals| Script { refusals, ..Script::default() };
         let called = |budget| Self { script: calls.clone(), budget, ..Self::default() };
         let told = |command, script: &Script, budget| Self {
             script: script.clone(),
@@ -74,7 +74,10 @@ impl Setting {
             ("an approval, a crash", told(Command::Allow, &asks, Budget { give_ups: extra, ..crash })),
             ("an approval that arrives twice", told(Command::Allow, &asks, twice)),
             ("a wait, a freeze", told(Command::RetryNow, &waits, Budget { releases: 1, ..freeze })),
-            ("a wait, a crash", told(Command::RetryNow, &refused, Budget { give_ups: extra, ..crash })),
+            (
+                "a wait, a crash",
+                told(Command::RetryNow, &refused(1 + u32::from(more)), Budget { give_ups: extra, ..crash }),
+            ),
             (
                 "a watcher",
                 Self {
@@ -85,7 +88,7 @@ impl Setting {
             ),
             (
                 Self::LONG,
-                told(Command::RetryNow, &refused, Budget { doubts: 1, crashes: 1, ..Budget::default() }),
+                told(Command::RetryNow, &refused(2), Budget { doubts: 1, crashes: 1, ..Budget::default() }),
             ),
         ]
     }

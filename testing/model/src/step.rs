@@ -53,6 +53,8 @@ pub enum Step {
     Reply(usize),
     /// The node that a command was sent to is gone.
     NoOwner,
+    /// It was gone before the command arrived, and its sender knows.
+    NoNode,
     /// It is taken for gone.
     NoOwnerInDoubt,
     /// The person waits no longer.

@@ -91,6 +91,8 @@ pub struct View {
     pub may_be_starting: bool,
     /// A call should be running.
     pub runs: bool,
+    /// A call waits for a person, maybe while the answer goes on.
+    pub asks: bool,
     /// Whether *retry now* would have an effect.
     pub takes_retry_now: bool,
     /// The message is in its queue.
@@ -175,14 +177,21 @@ impl Turns {
     fn compute(&self, id: Id, fed: Fed) -> Moved {
         let before = self.known.borrow()[usize::from(id)].0.clone();
         let (mut turn, mut fx) = (before.clone(), Effects::new());
-        let mut facts = Facts::default();
+        let (mut facts, mut is_saved) = (Facts::default(), false);
         for (now, input) in self.inputs(&turn, fed) {
             turn.handle(now, input, &EveryMinute, &mut fx);
+            is_saved = fx.is_binding() || turn.revision() != before.revision();
             for effect in fx.drain() {
-                facts.note(effect, &before);
+                if let Effect::Tell(event) = effect {
+                    facts.note(&event, before.queue().len());
+                }
+            }
+            if is_saved {
+                // The rest of an answer comes after that.
+                break;
             }
         }
-        if turn.revision() == before.revision() && facts == Facts::default() {
+        if !is_saved {
             return Moved { turn: id, facts: None };
         }
         let waited = matches!(before.want(), Want::Wake(..)) && matches!(turn.want(), Want::Stream(_));
@@ -253,6 +262,9 @@ impl Turns {
             arguments: Arguments::Parsed(Value::Null),
             echo: None,
         };
+        if has_called(turn) {
+            return vec![StreamEvent::Finished(FinishReason::ToolCalls)];
+        }
         let call = match asks && !granted {
             true => {
                 let checked = Check::Person(Approval::default()).into();
@@ -273,33 +285,42 @@ impl Turns {
             let restored =
                 serde_json::from_value::<Snapshot>(saved).ok().and_then(|it| Turn::restore(it).ok());
             let restored = restored.unwrap_or_else(|| turn.clone());
-            let view = view(&restored);
+            let view = View::of(&restored);
             known.push((restored, view));
             Id::try_from(known.len() - 1).unwrap_or(Id::MAX)
         })
     }
 }
 
-fn view(turn: &Turn) -> View {
-    let may_start_again = |name: &String| turn.settings().idempotent_tools.contains(name);
-    View {
-        needs: match turn.want() {
-            Want::Stream(_) => Needs::Provider,
-            Want::Wake(..) => Needs::Time,
-            Want::Tools { .. } => Needs::Tools,
-            Want::Person { .. } => Needs::Person,
-            Want::Nothing => Needs::Nothing,
-        },
-        may_be_starting: turn.running_calls().any(|call| !may_start_again(&call.name)),
-        runs: turn.running_calls().next().is_some(),
-        takes_retry_now: turn.takes_retry_now(),
-        has_queue: !turn.queue().is_empty(),
+/// Whether the answer that streams has called the tool.
+fn has_called(turn: &Turn) -> bool {
+    serde_json::to_value(turn.snapshot()).is_ok_and(|saved| !saved["phase"]["calls"].is_null())
+}
+
+impl View {
+    /// What can be seen of this turn.
+    pub fn of(turn: &Turn) -> Self {
+        let may_start_again = |name: &String| turn.settings().idempotent_tools.contains(name);
+        Self {
+            needs: match turn.want() {
+                Want::Stream(_) => Needs::Provider,
+                Want::Wake(..) => Needs::Time,
+                Want::Tools { .. } => Needs::Tools,
+                Want::Person { .. } => Needs::Person,
+                Want::Nothing => Needs::Nothing,
+            },
+            may_be_starting: turn.running_calls().any(|call| !may_start_again(&call.name)),
+            runs: turn.running_calls().next().is_some(),
+            asks: turn.asked_calls().next().is_some(),
+            takes_retry_now: turn.takes_retry_now(),
+            has_queue: !turn.queue().is_empty(),
+        }
     }
 }
 
 impl Facts {
-    fn note(&mut self, effect: Effect, before: &Turn) {
-        let Effect::Tell(event) = effect else { return };
+    /// Notes an event; `queued`: the length of the queue before the append.
+    pub fn note(&mut self, event: &EventBody, queued: usize) {
         match event {
             EventBody::TurnSealed => self.seals = true,
             EventBody::Done { reason: DoneReason::Aborted, .. } => self.stops = true,
@@ -307,9 +328,9 @@ impl Facts {
                 self.interrupts |= content.contains("interrupted by a restart");
             }
             EventBody::ApprovalResolved { verdict: Verdict::Allowed, scope, .. } => {
-                self.allows |= scope == Some(ApprovalScope::Conversation);
+                self.allows |= *scope == Some(ApprovalScope::Conversation);
             }
-            EventBody::QueueChanged { queue } => self.queues |= queue.len() > before.queue().len(),
+            EventBody::QueueChanged { queue } => self.queues |= queue.len() > queued,
             EventBody::Steering { .. } => self.says = true,
             _ => {}
         }

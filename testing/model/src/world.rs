@@ -94,6 +94,17 @@ pub struct Session {
     pub granted: bool,
     /// The append that it waits for.
     pub saving: Option<Saving>,
+    /// What it does once it has saved the turn that it took up.
+    pub then: Option<Then>,
+}
+
+/// Why a session took up a turn that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Then {
+    /// To carry out the person's command.
+    Command(Owed),
+    /// Its call is no longer on hold.
+    Release,
 }
 
 /// An append that a session waits for.
@@ -171,6 +182,8 @@ pub struct Post {
     pub seen: Option<u8>,
     /// The wait that its sender saw.
     pub wait: Option<Id>,
+    /// The version that its sender saw.
+    pub version: u8,
     /// The reply.
     pub reply: Option<Reply>,
 }

@@ -23,7 +23,7 @@ const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
 /// Lines of Rust that ship, without tests. Last raised to tell a former Postgres primary from the present one.
-const LINES: usize = 102_240;
+const LINES: usize = 102_252;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
