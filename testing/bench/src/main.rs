@@ -18,7 +18,7 @@ mod stream;
 mod table;
 mod turns;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, process::ExitCode};
 
 use anyhow::{Context, Result, bail};
 
@@ -38,10 +38,23 @@ const PARKED: usize = 100_000;
 /// Number of turns in the usual report that wait for approval.
 const ASKING: usize = 10_000;
 
-fn main() -> Result<()> {
+/// What a user may ask for; the other arguments are those of child processes.
+const USAGE: &str = "run without arguments for the whole report, or with one of: turns, relay, callers, million, durability, kernel";
+
+fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    match args.as_slice() {
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("everturn-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> Result<()> {
+    match args {
         [] => report(),
         ["provider"] => provider::serve(),
         ["bare", base] => stream::bare(base),
@@ -66,7 +79,7 @@ fn main() -> Result<()> {
         ["call", load, host] => relay::call(load, host),
         ["wait", host, calls] => relay::wait(host, calls.parse()?),
         ["kernel"] => kernel::measure(),
-        other => bail!("unknown arguments {other:?}: run without any for the whole report"),
+        other => bail!("unknown arguments {other:?}: {USAGE}"),
     }
 }
 
