@@ -166,7 +166,12 @@ fn turns(base: &str, table: &mut Table) -> Result<String> {
         ("burst", 0, 2.0, "64 turns at once, 200 deltas each, an answer in one write, CPU per delta"),
         ("paced", 0, 1.3, "512 turns at once, a delta every 20 ms, CPU per delta"),
         ("short", 1, 2.5, "64 turns at once, 20 deltas each, CPU per turn"),
-        ("limited", 1, 2.5, "the same after two 429s that ask for no wait, CPU per turn"),
+        (
+            "limited",
+            1,
+            2.5,
+            "the same after two 429s that ask for no wait, each on a target of its own, CPU per turn",
+        ),
     ];
     let mut said = String::from("bare client:");
     for (load, figure, limit, what) in rows {

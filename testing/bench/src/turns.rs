@@ -22,16 +22,19 @@ struct Load {
     rounds: usize,
     /// Number of deltas of a turn.
     deltas: u64,
+    /// Number of targets that the turns share.
+    targets: usize,
 }
 
 /// Complete answers, each in one write.
-const BURST: Load = Load { path: "burst", at_once: 64, rounds: 20, deltas: 200 };
+const BURST: Load = Load { path: "burst", at_once: 64, rounds: 20, deltas: 200, targets: 1 };
 /// A delta every 20 ms, like a real model.
-const PACED: Load = Load { path: "paced", at_once: 512, rounds: 1, deltas: 100 };
+const PACED: Load = Load { path: "paced", at_once: 512, rounds: 1, deltas: 100, targets: 1 };
 /// Short answers.
-const SHORT: Load = Load { path: "short", at_once: 64, rounds: 60, deltas: 20 };
-/// Short answers to every third request only. The others are refused, without a wait.
-const LIMITED: Load = Load { path: "limited", at_once: 64, rounds: 30, deltas: 20 };
+const SHORT: Load = Load { path: "short", at_once: 64, rounds: 60, deltas: 20, targets: 1 };
+/// Short answers to every third request only. The others are refused, without a wait. Each turn has a target of its own: one that
+/// refuses many turns has a limit, for which they wait.
+const LIMITED: Load = Load { path: "limited", at_once: 64, rounds: 30, deltas: 20, targets: 64 };
 
 fn load(name: &str) -> Result<Load> {
     [BURST, PACED, SHORT, LIMITED]
@@ -87,7 +90,10 @@ async fn bare(load: &Load, base: &str) -> Result<(Duration, u64)> {
 
 async fn engine(load: &Load, base: &str, knows_callers: bool) -> Result<(Duration, u64)> {
     let at_once = Exponential { base: Duration::ZERO, ..Exponential::default() };
-    let builder = Orchestrator::builder().model("bench", "m", adapter::of("chat", base)?).schedule(at_once);
+    let mut builder = Orchestrator::builder().schedule(at_once);
+    for n in 0..load.targets {
+        builder = builder.model("bench", &format!("m{n}"), adapter::of("chat", base)?);
+    }
     let orchestrator = if knows_callers { limiting(builder).await?.0 } else { builder.build() };
     let view = |n| match knows_callers {
         true => Ok(orchestrator.seen_by(&caller(n)?)),
@@ -95,20 +101,21 @@ async fn engine(load: &Load, base: &str, knows_callers: bool) -> Result<(Duratio
     };
     let views = (0..load.at_once).map(view).collect::<Result<Vec<_>>>()?;
     // Connections are established beforehand, like the bare client's.
-    turns(&views, 1, usize::MAX / 2).await?;
+    turns(&views, load, 1, usize::MAX / 2).await?;
     let started = ProcessTime::now();
-    let events = turns(&views, load.rounds, 0).await?;
+    let events = turns(&views, load, load.rounds, 0).await?;
     Ok((started.elapsed(), events))
 }
 
 /// Runs turns, one at once in each view, each to its seal, with one in-process subscriber. Returns the number of events.
-async fn turns(views: &[View], rounds: usize, first: usize) -> Result<u64> {
+async fn turns(views: &[View], load: &Load, rounds: usize, first: usize) -> Result<u64> {
     let mut running = JoinSet::new();
     for (n, view) in views.iter().cloned().enumerate() {
+        let model = format!("bench/m{}", n % load.targets);
         running.spawn(async move {
             let mut all = 0;
             for round in 0..rounds {
-                let turn = view.start(StartTurn::new(message(n, first + round))).await?;
+                let turn = view.start(StartTurn::new(message(n, first + round)).model(&model)).await?;
                 let events = view.subscribe(&turn.conversation_id, Some(turn.from), false).await?;
                 let (events, bytes) = read(events).await?;
                 ensure!(events > 3 && bytes > 100, "only {events} events came");
