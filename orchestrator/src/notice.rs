@@ -9,7 +9,7 @@ use std::{
 };
 
 use everturn_kernel::Millis;
-use everturn_pacing::Use;
+use everturn_pacing::{Lately, Use};
 use everturn_wire::{CallerName, Category, Failure, TurnId};
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +30,15 @@ const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 pub(crate) enum Notice {
     /// A limit refused a turn here.
     Closed(Closed),
-    /// A node has so many calls to make, running ones included. Told when it changes.
-    Demand { target: String, node: NodeId, calls: u64 },
+    /// A node has so many calls to make, running ones included, and made and learnt this. Told when it changes.
+    Demand {
+        target: String,
+        node: NodeId,
+        calls: u64,
+        /// Earlier versions do not tell it.
+        #[serde(default)]
+        lately: Lately,
+    },
     /// What a caller used on a node, and has to do there.
     Caller(UsedByCaller),
     /// This turn is asking the limited target, to find out whether it answers again. Repeated as long as it does.
@@ -161,6 +168,8 @@ impl fmt::Debug for NoticeSender {
 
 #[cfg(test)]
 mod tests {
+    use everturn_pacing::Rate;
+
     use super::*;
 
     #[test]
@@ -175,9 +184,11 @@ mod tests {
             failure: brief(&failure),
         };
         let target = || "key/model".to_owned();
+        let rate = Rate { calls: 60, period_ms: 60_000, ago_ms: 5, round_ms: 60_000, is_confirmed: true };
+        let lately = Lately { made: 2, rate: Some(rate) };
         let all = [
             Notice::Closed(closed.clone()),
-            Notice::Demand { target: target(), node: NodeId::from("n"), calls: 3 },
+            Notice::Demand { target: target(), node: NodeId::from("n"), calls: 3, lately },
             Notice::Caller(UsedByCaller {
                 caller: "ann".to_owned(),
                 node: NodeId::from("n"),

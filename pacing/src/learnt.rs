@@ -3,11 +3,47 @@
 use alloc::vec::Vec;
 
 use everturn_kernel::Millis;
+use serde::{Deserialize, Serialize};
 
 use crate::{log::Log, search::Search};
 
 /// Periods that limits are commonly set for, in milliseconds, shortest first.
 const PERIODS_MS: [u64; 3] = [1_000, 10_000, 60_000];
+
+/// How many rounds ten seconds have after a hint of up to a second: the limit is likely a bucket that is refilled soon, so the calls
+/// accepted in ten seconds are too few.
+const QUICK: u64 = 2;
+
+/// The most calls of another process that are believed at once.
+const MOST_TOLD: u32 = 10_000;
+
+/// How much later than the limit that is known one of another process was learnt, in milliseconds: it may be told again.
+const TOLD_MS: u64 = 2_000;
+
+/// What a process tells others of a target's limit that is not reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lately {
+    /// Calls that it made since it told last, less those that were refused.
+    pub made: u32,
+    /// The limit of all processes together that it learnt last.
+    pub rate: Option<Rate>,
+}
+
+/// A limit that was learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rate {
+    /// How many calls may be made in a period.
+    pub calls: u32,
+    /// The length of the period, in milliseconds.
+    pub period_ms: u64,
+    /// How long ago a refusal taught it, in milliseconds.
+    pub ago_ms: u64,
+    /// How long a round is, in milliseconds: after each without a refusal, the limit may grow.
+    pub round_ms: u64,
+    /// Whether a round passed since without a refusal.
+    pub is_confirmed: bool,
+}
 
 /// What is known of a limit that is not reported: so many calls in a period. Assumes the shortest period that no refusal
 /// has contradicted.
@@ -17,6 +53,10 @@ pub(crate) struct Learnt {
     limit: Option<Limit>,
     /// The limit before the last refusal.
     before: Option<Limit>,
+    /// Calls that other processes have not been told of; negative if more were refused than made since.
+    untold: i64,
+    /// This process's part of the limit, and all parts.
+    share: (u64, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +68,9 @@ struct Limit {
     since: Millis,
     /// When the next call may be made: calls are spread over the period, because some providers refuse bursts.
     next_at: Millis,
-    /// When a whole period without a refusal ends.
+    /// How long a round is, in milliseconds: after each without a refusal, the limit may grow.
+    round_ms: u64,
+    /// When a round without a refusal ends.
     calm_at: Millis,
     /// Whether calls were put off in this period.
     is_binding: bool,
@@ -37,9 +79,9 @@ struct Limit {
 }
 
 impl Limit {
-    /// Returns the time between calls, in milliseconds.
-    fn spacing_ms(&self) -> u64 {
-        PERIODS_MS[self.period] / u64::from(self.calls.value())
+    /// Returns the time between this process's calls, in milliseconds.
+    fn spacing_ms(&self, (mine, all): (u64, u64)) -> u64 {
+        PERIODS_MS[self.period].saturating_mul(all) / u64::from(self.calls.value()).saturating_mul(mine)
     }
 
     /// Returns how much of a pause counts: a tenth of the period.
@@ -50,20 +92,65 @@ impl Limit {
 
 impl Learnt {
     pub(crate) fn new() -> Self {
-        Self { logs: PERIODS_MS.into_iter().map(Log::new).collect(), limit: None, before: None }
+        let logs = PERIODS_MS.into_iter().map(Log::new).collect();
+        Self { logs, limit: None, before: None, untold: 0, share: (1, 1) }
+    }
+
+    pub(crate) fn set_share(&mut self, share: (u64, u64)) {
+        self.share = share;
     }
 
     pub(crate) fn add(&mut self, now: Millis) {
+        self.untold += 1;
         self.logs.iter_mut().for_each(|log| log.add(now));
         if let Some(limit) = &mut self.limit {
-            limit.next_at =
-                limit.next_at.max(Millis(now.0.saturating_sub(limit.burst_ms()))).plus(limit.spacing_ms());
+            let spacing_ms = limit.spacing_ms(self.share);
+            let burst_ms = limit.burst_ms();
+            limit.next_at = limit.next_at.max(Millis(now.0.saturating_sub(burst_ms))).plus(spacing_ms);
         }
+    }
+
+    /// Returns what others have to be told.
+    pub(crate) fn lately(&mut self, now: Millis) -> Lately {
+        let made = u32::try_from(self.untold).unwrap_or(0);
+        self.untold -= i64::from(made);
+        let rate = self.limit.map(|limit| Rate {
+            calls: limit.calls.value(),
+            period_ms: PERIODS_MS[limit.period],
+            ago_ms: now.since(limit.since),
+            round_ms: limit.round_ms,
+            is_confirmed: limit.is_confirmed,
+        });
+        Lately { made, rate }
+    }
+
+    /// Another process told this. The limit that was learnt last counts.
+    pub(crate) fn lately_elsewhere(&mut self, lately: Lately, now: Millis) {
+        for _ in 0..lately.made.min(MOST_TOLD) {
+            self.logs.iter_mut().for_each(|log| log.add(now));
+        }
+        let Some(Rate { calls, period_ms, ago_ms, round_ms, is_confirmed }) = lately.rate else { return };
+        let Some(period) = PERIODS_MS.iter().position(|ms| *ms == period_ms) else { return };
+        let since = Millis(now.0.saturating_sub(ago_ms));
+        if self.limit.is_some_and(|known| since.0 <= known.since.0 + TOLD_MS) {
+            return;
+        }
+        let calls = match self.limit {
+            Some(known) if known.period == period => known.calls.lowered_to(calls),
+            _ => Search::at(calls),
+        };
+        self.before = self.limit;
+        let round_ms = round_ms.clamp(period_ms / QUICK, period_ms);
+        let next_at = self.limit.map_or(now, |known| known.next_at);
+        let (calm_at, is_binding) = (since.plus(round_ms).max(now), false);
+        self.limit =
+            Some(Limit { period, calls, since, next_at, round_ms, calm_at, is_binding, is_confirmed });
     }
 
     /// A call made at this time was not accepted. A limit that was learnt while it ran has counted it; if it counted no other, it is
     /// forgotten.
     pub(crate) fn take_back(&mut self, at: Millis) {
+        self.untold -= 1;
         self.logs.iter_mut().for_each(|log| log.take_back(at));
         let Some(limit) = self.limit.filter(|limit| !limit.is_confirmed && at <= limit.since) else { return };
         if self.logs[limit.period].count(limit.since) == 0 {
@@ -87,7 +174,7 @@ impl Learnt {
         limit.is_binding = true;
         let log = &mut self.logs[limit.period];
         let calls = limit.calls.value();
-        let spread = limit.next_at.max(now).plus(u64::from(others) * limit.spacing_ms());
+        let spread = limit.next_at.max(now).plus(u64::from(others) * limit.spacing_ms(self.share));
         log.down_to(calls.saturating_sub(1 + others % calls), now).max(spread)
     }
 
@@ -105,17 +192,19 @@ impl Learnt {
         let period = (first..counts.len()).find(fits)?;
         let calls = match self.limit {
             Some(Limit { period: known, mut calls, is_confirmed, .. }) if known == period && is_confirmed => {
-                calls.refused_at(counts[period]);
+                // Calls of other processes are counted late, and bursts are refused, too.
+                calls.refused_at(counts[period].max(calls.value() * 3 / 4));
                 calls
             }
             _ => Search::at(counts[period]),
         };
         self.before = self.limit;
         let is_confirmed = self.limit.is_some_and(|limit| limit.period == period && limit.is_confirmed);
-        let calm_at = now.plus(PERIODS_MS[period]);
-        let next_at = now;
+        let is_quick = !is_confirmed && period == 1 && hint_ms.is_some_and(|ms| ms <= PERIODS_MS[0]);
+        let round_ms = PERIODS_MS[period] / if is_quick { QUICK } else { 1 };
+        let (since, next_at, calm_at, is_binding) = (now, now, now.plus(round_ms), false);
         self.limit =
-            Some(Limit { period, calls, since: now, next_at, calm_at, is_binding: false, is_confirmed });
+            Some(Limit { period, calls, since, next_at, round_ms, calm_at, is_binding, is_confirmed });
         Some(self.room_at(0, now))
     }
 
@@ -131,14 +220,14 @@ impl Learnt {
             limit.is_confirmed = true;
         }
         limit.is_binding = false;
-        limit.calm_at = now.plus(PERIODS_MS[limit.period]);
+        limit.calm_at = now.plus(limit.round_ms);
     }
 
     /// Until when a further call can hardly be accepted if the limit is why one made at this time was refused; `None` if that was to
     /// be expected.
     pub(crate) fn no_room_before(&self, made_at: Millis) -> Option<Millis> {
         let limit = self.limit.filter(|limit| !limit.calls.is_tried())?;
-        Some(made_at.plus(limit.spacing_ms() / 2))
+        Some(made_at.plus(limit.spacing_ms(self.share) / 2))
     }
 
     /// The last refusal said nothing about the limit.
@@ -187,5 +276,31 @@ mod tests {
         (0..60).for_each(|n| learnt.add(Millis(10_000 + n * 50)));
         learnt.refused(Some(57_000), Millis(13_000));
         assert_eq!(learnt.limit(), Some((60_000, 60)));
+    }
+
+    #[test]
+    fn what_one_process_learns_is_known_to_the_other_which_keeps_to_its_part() {
+        let [mut one, mut other] = [Learnt::new(), Learnt::new()];
+        for learnt in [&mut one, &mut other] {
+            learnt.set_share((1, 2));
+            (0..30).for_each(|n| learnt.add(Millis(10_000 + n * 100)));
+        }
+        let now = Millis(13_000);
+        one.lately_elsewhere(other.lately(now), now);
+        assert_eq!(other.lately(now).made, 0, "told once");
+        assert_eq!(one.refused(Some(57_000), now), Some(Millis(70_313)), "calls of both are counted");
+        assert_eq!(one.limit(), Some((60_000, 60)));
+
+        other.lately_elsewhere(one.lately(now.plus(1_000)), now.plus(1_000));
+        assert_eq!(other.limit(), Some((60_000, 60)));
+        let later = Millis(80_000);
+        assert_eq!(other.left(later), Some(60));
+        // The pause counts for a tenth of the period.
+        (0..4).for_each(|_| other.add(later));
+        assert_eq!((other.left(later.plus(1_999)), other.left(later.plus(2_000))), (Some(0), Some(56)));
+        // An older one changes nothing.
+        let rate = Rate { calls: 5, period_ms: 1_000, ago_ms: 90_000, round_ms: 1_000, is_confirmed: true };
+        other.lately_elsewhere(Lately { made: 0, rate: Some(rate) }, later);
+        assert_eq!(other.limit(), Some((60_000, 60)));
     }
 }

@@ -63,6 +63,7 @@ pub use everturn_wire::{Because, Priority};
 
 pub use call::{Admission, Call, Size, Ticket, Wait};
 pub use caller::{Counts, Held, Kind, Terms, Use};
+pub use learnt::{Lately, Rate};
 pub use pacer::Pacer;
 pub use retry::{
     Cycling, Exponential, Layers, LongLimits, Patient, RetryPolicy, SavedPolicy, Switching, Waits, check,

@@ -6,7 +6,7 @@ use everturn_kernel::Millis;
 use everturn_wire::{CallerName, Failure, TurnId, Unreached};
 
 use crate::{
-    Admission, Call, Counts, Held, Kind, Limits, Size, Terms, Ticket, Use, Wait,
+    Admission, Call, Counts, Held, Kind, Lately, Limits, Size, Terms, Ticket, Use, Wait,
     caller::Callers,
     saved::Known,
     target::{Next, Target},
@@ -193,6 +193,16 @@ impl Pacer {
     /// The target accepted a call that another process made `ago_ms` ago.
     pub fn accepted_elsewhere(&mut self, target: &str, ago_ms: u64, now: Millis) {
         self.with(target, |target| target.accepted_elsewhere(Millis(now.0.saturating_sub(ago_ms))));
+    }
+
+    /// Returns what other processes have to be told of a target, since this was called last.
+    pub fn lately(&mut self, target: &str, now: Millis) -> Lately {
+        self.targets.get_mut(target).map_or_else(Lately::default, |target| target.lately(now))
+    }
+
+    /// Another process told this of a target.
+    pub fn lately_elsewhere(&mut self, target: &str, lately: Lately, now: Millis) {
+        self.with(target, |target| target.lately_elsewhere(lately, now));
     }
 
     /// Returns what is worth keeping of a target for the next process.

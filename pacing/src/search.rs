@@ -26,6 +26,13 @@ impl Search {
         Self { value, good: value, wall: Some(value + 1), step: 1, calm: 0, patience: PATIENCE.0 }
     }
 
+    /// The same search after another process met a refusal and lowered it to this.
+    pub(crate) fn lowered_to(mut self, value: u32) -> Self {
+        self.refused_at(value);
+        let value = value.max(1);
+        Self { value, good: value, wall: Some(value + 1), ..self }
+    }
+
     pub(crate) fn value(&self) -> u32 {
         self.value
     }

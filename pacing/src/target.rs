@@ -106,6 +106,7 @@ impl Target {
     pub(crate) fn set_share(&mut self, mine: u64, all: u64, now: Millis) {
         self.share = (mine.max(1), all.max(mine).max(1));
         self.room.windows.iter_mut().for_each(|window| window.share(self.share, now));
+        self.room.learnt.set_share(self.share);
     }
 
     /// `is_behind`: whether another call of its caller, to another target, goes first.

@@ -38,7 +38,8 @@ impl Pacing {
             }
             Notice::Probing { .. } => inner.pacer.probed_elsewhere(&target, now),
             Notice::Opened { asked_ms_ago, .. } => inner.pacer.accepted_elsewhere(&target, asked_ms_ago, now),
-            Notice::Demand { node, calls, .. } => {
+            Notice::Demand { node, calls, lately, .. } => {
+                inner.pacer.lately_elsewhere(&target, lately, now);
                 inner.demands.others.entry(target.clone()).or_default().insert(node, calls);
                 inner.share(&target, now);
             }
@@ -46,7 +47,7 @@ impl Pacing {
         });
     }
 
-    /// Tells other nodes how many calls this one has to make, and which limited targets it is asking.
+    /// Tells other nodes how many calls this one has to make, what it made and learnt, and which limited targets it is asking.
     pub(crate) fn tell_again(self: &Arc<Self>, node: &NodeId, now: Millis) {
         let mut inner = self.lock();
         let mut news = inner.news_of_callers(node, now);
@@ -55,10 +56,10 @@ impl Pacing {
             if inner.pacer.is_probed(&target) {
                 news.push(Notice::Probing { target: target.clone(), turn: TurnId::from("") });
             }
-            let calls = inner.pacer.demand(&target);
-            if inner.demands.told.insert(target.clone(), calls) != Some(calls) {
+            let (calls, lately) = (inner.pacer.demand(&target), inner.pacer.lately(&target, now));
+            if inner.demands.told.insert(target.clone(), calls) != Some(calls) || lately.made > 0 {
                 inner.share(&target, now);
-                news.push(Notice::Demand { target, node: node.clone(), calls });
+                news.push(Notice::Demand { target, node: node.clone(), calls, lately });
             }
         }
         let looks = inner.has_limits && inner.line.has_any();

@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use everturn_pacing::{Priority, Told, What};
+use everturn_pacing::{Lately, Priority, Told, What};
 use everturn_wire::{CallerName, ConversationId};
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
@@ -175,7 +175,8 @@ fn each_node_has_its_part_of_what_is_left_and_keeps_it_if_the_others_fall_silent
     // Once the other one is gone, its part is given to this one.
     let c = node();
     c.goes("first", NOW).heard(&requests(10, 8), NOW);
-    c.pacing.hear(Notice::Demand { target: "m".to_owned(), node: ids[1].clone(), calls: 7 }, NOW);
+    let (target, node, lately) = ("m".to_owned(), ids[1].clone(), Lately::default());
+    c.pacing.hear(Notice::Demand { target, node, calls: 7, lately }, NOW);
     c.pacing.keep_parts_of(&[], NOW);
     assert_eq!(calls(&c), 8);
 }

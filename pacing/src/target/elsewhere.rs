@@ -6,7 +6,7 @@ use everturn_kernel::Millis;
 use everturn_wire::TurnId;
 
 use super::Target;
-use crate::{Told, closed::Closed, saved::Known, window::Window};
+use crate::{Lately, Told, closed::Closed, saved::Known, window::Window};
 
 impl Target {
     pub(crate) fn refused_elsewhere(
@@ -31,6 +31,14 @@ impl Target {
         if self.room.closed.accepted_elsewhere(asked_at) {
             self.room.ramp.restart();
         }
+    }
+
+    pub(crate) fn lately(&mut self, now: Millis) -> Lately {
+        self.room.learnt.lately(now)
+    }
+
+    pub(crate) fn lately_elsewhere(&mut self, lately: Lately, now: Millis) {
+        self.room.learnt.lately_elsewhere(lately, now);
     }
 
     /// What is worth keeping for the next process.

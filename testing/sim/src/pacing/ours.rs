@@ -104,6 +104,10 @@ impl Policy for Ours {
         std::mem::take(&mut self.news)
     }
 
+    fn lately(&mut self, now: u64) -> Option<News> {
+        Some(News::Lately(self.pacer.lately(TARGET, Millis(now))))
+    }
+
     fn hear(&mut self, news: &News, now: u64) {
         let at = Millis(now);
         match *news {
@@ -113,6 +117,7 @@ impl Policy for Ours {
                 self.pacer.refused_elsewhere(TARGET, &name(turn), now - closed_at, hint_ms, probe_ms, at);
             }
             News::Probing => self.pacer.probed_elsewhere(TARGET, at),
+            News::Lately(lately) => self.pacer.lately_elsewhere(TARGET, lately, at),
             News::Opened { asked_at } => self.pacer.accepted_elsewhere(TARGET, now - asked_at, at),
         }
     }

@@ -1,6 +1,6 @@
 //! Who decides when calls are made.
 
-use everturn_pacing::{Limits, Priority, Size};
+use everturn_pacing::{Lately, Limits, Priority, Size};
 use everturn_wire::Failure;
 
 use super::vendor::Vendor;
@@ -58,6 +58,11 @@ pub(super) trait Policy {
         Vec::new()
     }
 
+    /// Returns what it tells the others every second.
+    fn lately(&mut self, _now: u64) -> Option<News> {
+        None
+    }
+
     /// Another server told this.
     fn hear(&mut self, _news: &News, _now: u64) {}
 }
@@ -71,6 +76,8 @@ pub(super) enum News {
     Probing,
     /// A call made at this time was accepted, and calls had been refused before.
     Opened { asked_at: u64 },
+    /// What it did and learnt since it told last.
+    Lately(Lately),
 }
 
 /// The policies that are compared.

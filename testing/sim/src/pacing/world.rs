@@ -214,6 +214,12 @@ impl World<'_> {
                 for (policy, mine) in self.policies.iter_mut().zip(demands) {
                     policy.share(mine, all, now);
                 }
+                for from in 0..self.policies.len() {
+                    let Some(news) = self.policies[from].lately(now) else { continue };
+                    for node in (0..self.policies.len()).filter(|node| *node != from) {
+                        self.at(now + NOTICE_MS, Event::News { node, news: news.clone() });
+                    }
+                }
                 self.at(now + TELL_MS, Event::Tell);
             }
         }
