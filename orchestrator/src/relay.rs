@@ -96,4 +96,6 @@ pub enum NoAnswer {
     Failed(Failure),
     /// The process is shutting down, or nobody listened for too long; the wait is kept for a repeated request.
     Left,
+    /// The caller's token is no longer valid.
+    TokenEnded,
 }

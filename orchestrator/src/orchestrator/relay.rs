@@ -6,7 +6,7 @@ use everturn_wire::{CallInfo, CallerName};
 use tokio::sync::broadcast;
 
 use super::Orchestrator;
-use crate::{Dialect, Listener, OfferedModel, RelayCall, RelayError, relay};
+use crate::{Dialect, Listener, OfferedModel, RelayCall, RelayError, caller::Ended, relay};
 
 impl Orchestrator {
     /// Passes a call through: a turn of one step whose content is opaque, with the same schedule, limits and budget as
@@ -16,7 +16,16 @@ impl Orchestrator {
     /// # Errors
     /// When nobody can be asked, too much is waiting already, or the process is shutting down.
     pub fn pass_through(&self, call: RelayCall) -> Result<Listener, RelayError> {
-        self.calls.relay(&self.ports, call)
+        self.pass_through_until(call, None)
+    }
+
+    /// The same. The call, and what the listener receives, end with the caller.
+    pub(crate) fn pass_through_until(
+        &self,
+        call: RelayCall,
+        ended: Option<&Ended>,
+    ) -> Result<Listener, RelayError> {
+        self.calls.relay(&self.ports, call, ended)
     }
 
     /// Whether a call for this model can be passed through to a provider that speaks a dialect without leaving out any

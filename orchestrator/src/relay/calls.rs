@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    future,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -20,7 +21,8 @@ use super::{
     run::{self, Task},
 };
 use crate::{
-    clock::Clock, memory::Memory, names::Names, new_id, observer::Observers, session::Ports, shutdown::Stage,
+    caller::Ended, clock::Clock, memory::Memory, names::Names, new_id, observer::Observers, session::Ports,
+    shutdown::Stage,
 };
 
 /// How long a call goes on while nobody listens, and how long an answer is kept that nobody took.
@@ -66,7 +68,8 @@ impl Calls {
         self.changes.subscribe()
     }
 
-    /// Begins a call, or joins the one that this request repeats. The call goes on if the listener is dropped.
+    /// Begins a call, or joins the one that this request repeats. The call goes on if the listener is dropped,
+    /// and ends with its caller.
     ///
     /// # Errors
     /// When nobody can be asked, or the bodies of waiting calls take too much memory.
@@ -74,13 +77,14 @@ impl Calls {
         self: &Arc<Self>,
         ports: &Arc<Ports>,
         asked: RelayCall,
+        ended: Option<&Ended>,
     ) -> Result<Listener, RelayError> {
         if ports.shutdown.stage() != Stage::Open {
             return Err(RelayError::ShuttingDown);
         }
         let (key, has_session) = (CallKey::of(&asked), asked.session.is_some());
         if let Some(listener) = self.join(ports, &self.lock(), &key, has_session) {
-            return Ok(listener);
+            return Ok(listener.until(ended));
         }
         let now = ports.clock.now();
         let chosen = choice::choose(ports, &self.names, &asked, now)?;
@@ -109,7 +113,7 @@ impl Calls {
             let mut book = self.lock();
             // The same request may have begun a call meanwhile.
             if let Some(listener) = self.join(ports, &book, &key, has_session) {
-                return Ok(listener);
+                return Ok(listener.until(ended));
             }
             if book.by_id.len() >= MOST_CALLS {
                 return Err(RelayError::NoRoom(format!(
@@ -132,8 +136,22 @@ impl Calls {
             Task { ports: ports.clone(), call: call.clone(), asked, stored, chosen, inbox, kept, observers };
         let (calls, present) = (Arc::downgrade(self), ports.shutdown.present());
         let clock = ports.clock.clone();
+        let listener = listener.map(|listener| listener.until(ended));
+        let ended = ended.cloned();
         tokio::spawn(async move {
-            let is_answered = run::run(task).await;
+            let ends = async {
+                match ended {
+                    Some(ended) => ended.over().await,
+                    None => future::pending().await,
+                }
+                // Also of a call that nobody listens to.
+                let _ = call.orders.send(Order::GiveUp).await;
+                future::pending().await
+            };
+            let is_answered = tokio::select! {
+                answered = run::run(task) => answered,
+                never = ends => never,
+            };
             let waits = calls.upgrade().is_some_and(|calls| calls.ended(&call, is_answered));
             drop(present);
             if waits {

@@ -13,7 +13,7 @@ use futures_core::Stream;
 use http::{HeaderMap, StatusCode, header::CONTENT_LENGTH};
 
 use super::NoAnswer;
-use crate::memory::Account;
+use crate::{caller::Ended, memory::Account};
 
 /// Maximum size of an answer that is kept from its start, for those who join late, in bytes.
 const MOST_KEPT: usize = 8 << 20;
@@ -32,7 +32,7 @@ pub enum Said {
     End,
     /// The body broke off.
     Cut,
-    /// There is no answer by a provider. Comes first and alone.
+    /// There is no answer by a provider. Comes first and alone, unless the caller's token ended.
     Nothing(NoAnswer),
 }
 
@@ -249,6 +249,7 @@ impl Tape {
             tape: self.clone(),
             call: call.local().to_string(),
             id,
+            ended: None,
             leaving: Some(Box::new(leaving)),
         })
     }
@@ -319,6 +320,8 @@ pub struct Listener {
     /// The id of the call.
     call: String,
     id: u64,
+    /// Completes when the caller may no longer listen.
+    ended: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
     leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
@@ -327,12 +330,23 @@ impl Listener {
     pub fn call(&self) -> &str {
         &self.call
     }
+
+    /// The same, until its caller is ended.
+    pub(super) fn until(mut self, ended: Option<&Ended>) -> Self {
+        self.ended = ended.cloned().map(|ended| Box::pin(async move { ended.over().await }) as _);
+        self
+    }
 }
 
 impl Stream for Listener {
     type Item = Said;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Said>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Said>> {
+        if self.ended.as_mut().is_some_and(|ended| ended.as_mut().poll(cx).is_ready()) {
+            self.ended = None;
+            self.tape.lock().listeners.remove(&self.id);
+            return Poll::Ready(Some(Said::Nothing(NoAnswer::TokenEnded)));
+        }
         self.tape.lock().poll(self.id, cx)
     }
 }

@@ -10,12 +10,13 @@ use crate::{Dialect, Listener, OfferedModel, RelayCall, RelayError};
 
 impl View {
     /// See [`Orchestrator::pass_through`](crate::Orchestrator::pass_through). The call is the caller's; one of another is
-    /// never joined.
+    /// never joined. It and its listener end when the caller's token is no longer valid.
     ///
     /// # Errors
     /// As there.
     pub fn pass_through(&self, call: RelayCall) -> Result<Listener, RelayError> {
-        self.all.pass_through(RelayCall { caller: self.name().cloned(), ..call })
+        let call = RelayCall { caller: self.name().cloned(), ..call };
+        self.all.pass_through_until(call, self.caller.ended())
     }
 
     /// Returns the caller's calls; the administrator sees those of all.

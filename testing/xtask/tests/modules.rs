@@ -153,6 +153,7 @@ const ALLOWED: [(&str, &[&str]); 51] = [
     (
         "relay",
         &[
+            "caller",
             "clock",
             "pacing",
             "health",
@@ -195,6 +196,7 @@ const ALLOWED: [(&str, &[&str]); 51] = [
         "orchestrator",
         &[
             "attempt",
+            "caller",
             "catalog",
             "clock",
             "cluster",

@@ -11,6 +11,9 @@ use serde_json::json;
 
 use crate::refusal::{self, Refusal};
 
+/// Says why a call was ended.
+pub(super) const ENDED: &str = "this token is no longer valid";
+
 /// Returns the response for a request that was refused here.
 pub(crate) fn refused(dialect: Dialect, why: Refusal) -> Response {
     let (status, why) = why.into_parts();
@@ -40,6 +43,7 @@ pub(super) fn no_answer(dialect: Dialect, why: &NoAnswer) -> Response {
             }
             response
         }
+        NoAnswer::TokenEnded => response(dialect, StatusCode::UNAUTHORIZED, ENDED.to_owned()),
         _ => not_passed(dialect, &RelayError::ShuttingDown),
     }
 }

@@ -84,6 +84,9 @@ impl Held {
                 let status = error::status(&failure).as_u16();
                 (State::Over, Some(Ok(self.frames.refusal(status, error::text(&failure).as_bytes()))))
             }
+            (State::Waiting | State::Refused(..), Some(Said::Nothing(NoAnswer::TokenEnded))) => {
+                (State::Over, Some(Ok(self.frames.refusal(401, error::ENDED.as_bytes()))))
+            }
             // Broken off, so that the client repeats the request.
             _ => (State::Over, Some(Err(io::ErrorKind::ConnectionAborted.into()))),
         };

@@ -1,5 +1,8 @@
 //! Tokens: made, used, revoked, rotated, expired; and never kept.
 
+use everturn_sim::Gate;
+use futures_util::future::join3;
+
 use super::*;
 
 /// Waits until the server knows a token.
@@ -135,4 +138,58 @@ async fn all_conversations_of_a_former_caller_are_deleted_together() {
     let left = world.json(ADMIN, "/conversations").await;
     let ids: Vec<_> = left.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["anns", "plans@ben"]);
+}
+
+/// Calls that pass through while the token is valid: one is answered piece by piece, one waits at its provider, and one waits for an
+/// overloaded provider.
+#[tokio::test]
+async fn calls_that_pass_through_end_with_their_token() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let provider = Loopback::with(move |request: &Request| {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        match body {
+            body if body.contains("in pieces") => {
+                chat::text(["Begun. ", "Never ended."]).reply().stall_before(2, &held)
+            }
+            body if body.contains("silent") => Reply::json(200, &json!({ "choices": [] })).hold(&held),
+            _ => fault::overloaded(),
+        }
+    })
+    .await;
+    let home = Home::with(&configured(&provider, ""));
+    let ann = make_token(&home, &["ann"]).await;
+    let server = serve(&home, &[]).await;
+    let bearer = format!("Bearer {ann}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let pass = async |text: &str, stream: bool| {
+        let body = json!({ "model": "sim/model", "stream": stream, "messages": [{ "role": "user", "content": text }] });
+        send(&server, Method::POST, "/v1/chat/completions", &headers, body.to_string()).await
+    };
+    let list = async || {
+        let bearer = format!("Bearer {ADMIN}");
+        let calls = send(&server, Method::GET, "/calls", &[("authorization", &bearer)], String::new()).await;
+        calls.json().await["calls"].as_array().unwrap().clone()
+    };
+    let mut pieces = pass("in pieces", true).await;
+    while !pieces.line().await.expect("it begins").contains("Begun") {}
+    let revoked = async {
+        provider.arrived(3).await;
+        while !list().await.iter().any(|call| call["phase"] == "waiting") {}
+        assert_eq!(list().await.len(), 3);
+        assert!(home.run(&["token", "revoke", "ann"]).await.status.success());
+    };
+    let ended = timeout(DEADLINE, join3(pass("silent", false), pass("overloaded", false), revoked));
+    let (silent, waiting, ()) = ended.await.expect("they end at once");
+    for answer in [silent, waiting] {
+        assert_eq!(answer.status, 401);
+        let error = answer.json().await["error"].clone();
+        assert_eq!(
+            (&error["type"], &error["message"]),
+            (&json!("authentication_error"), &json!("this token is no longer valid"))
+        );
+    }
+    assert!(timeout(DEADLINE, pieces.try_text()).await.expect("it ends").is_none(), "it is cut off");
+    let none_left = async { while !list().await.is_empty() {} };
+    timeout(DEADLINE, none_left).await.expect("none goes on");
 }
