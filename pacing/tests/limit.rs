@@ -5,7 +5,7 @@
 mod world;
 
 use everturn_kernel::Millis;
-use everturn_pacing::{Admission, Because, Call, Kind, Limits, Priority, Terms};
+use everturn_pacing::{Admission, Because, Call, Kind, Limits, Priority, Size, Terms};
 use everturn_wire::{CallerName, Category, Failure, TurnId};
 use world::{ESTIMATE, MINUTE, START, World, ann, pacer};
 
@@ -92,6 +92,42 @@ fn three_nodes_share_calls_at_once() {
     assert!(world.most_at_once <= 33, "{}", world.most_at_once);
     let ideal = 8 * MINUTE / 3_000 * 30;
     assert!(world.began.len() as u64 * 100 >= ideal * 96, "{} of {ideal}", world.began.len());
+}
+
+/// A limit: its terms, its period, how much it allows, and what counts.
+type Limited = (Terms, u64, u64, fn(Size) -> u64);
+
+/// Ten thousand calls against each kind: on one node, with a restart in the middle, and on three nodes.
+#[test]
+fn no_limit_is_exceeded_or_left_unused() {
+    let none = Terms::default();
+    let (minute, day) = (MINUTE, 24 * 60 * MINUTE);
+    let kinds: [Limited; 4] = [
+        (Terms { requests_per_minute: Some(1_000), ..none }, minute, 1_000, |_| 1),
+        (Terms { tokens_per_minute: Some(500_000), ..none }, minute, 500_000, |size| {
+            size.input + size.output
+        }),
+        (Terms { tokens_per_day: Some(500_000), ..none }, day, 500_000, |size| size.input + size.output),
+        (Terms { money_per_day: Some(1_300_000), ..none }, day, 1_300_000, |size| size.money),
+    ];
+    for (terms, period, limit, amount) in kinds {
+        for (nodes, restarts, most) in [(1, false, 1.0), (1, true, 1.0), (3, false, 1.1)] {
+            let mut world = World::new(terms, nodes, 3_000);
+            world.play(START + 3_000);
+            (0..nodes).for_each(|node| world.want(node, 10_000 / nodes));
+            // While calls run, and when the limit is used up.
+            for at in [0, 1_500, 20_000].into_iter().filter(|_| restarts) {
+                world.play((START / period + 4) * period + at);
+                world.restart(0);
+            }
+            world.play(START + 8 * period);
+            let used = world.used(period, limit, amount);
+            // By the error of the estimates of what is under way.
+            let most = if limit == 1_000 { most } else { most + 0.05 };
+            assert!(used.len() >= 7 && used.iter().all(|used| *used <= most), "{terms:?}, {nodes}: {used:?}");
+            assert!(used[1..].iter().all(|used| *used >= 0.97), "{terms:?}, {nodes}: {used:?}");
+        }
+    }
 }
 
 #[test]
