@@ -5,9 +5,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bytes::Bytes;
 use everturn_kernel::{Health, Millis, StreamEvent, Target};
 use everturn_wire::{Category, Failure};
 use futures_util::{Stream, StreamExt as _, stream};
+use http::{HeaderMap, StatusCode};
 use tokio::sync::watch;
 
 use crate::{
@@ -31,12 +33,16 @@ fn is_of_all_nodes(failure: &Failure) -> bool {
     is_of_target && failure.unreached.is_none()
 }
 
+/// What a provider answered to a call that was passed through: status, headers and body.
+pub(crate) type Refusal = (StatusCode, HeaderMap, Bytes);
+type Rejection = (Failure, Option<Refusal>);
+
 /// The health of targets, shared by all turns, and by all nodes as far as it does not depend on one of them.
 #[derive(Debug, Default)]
 pub(crate) struct SharedHealth {
     health: Mutex<Health>,
-    /// What was said when a key was last rejected, by credential. Only valid while the key is marked.
-    rejections: Mutex<HashMap<String, Failure>>,
+    /// What was said when a key was last rejected, by credential, and all of it if the call was passed through. Only valid while the key is marked.
+    rejections: Mutex<HashMap<String, Rejection>>,
     /// Notified of every change.
     changed: watch::Sender<()>,
     pub(crate) notices: NoticeSender,
@@ -70,7 +76,7 @@ impl SharedHealth {
 
     pub(crate) fn failed(&self, now: Millis, target: &Target, failure: &Failure) {
         if failure.category == Category::Auth {
-            self.rejections().insert(target.credential.clone(), failure.clone());
+            self.rejections().insert(target.credential.clone(), (failure.clone(), None));
         }
         let is_new = self.note(now, target, failure);
         self.changed.send_replace(());
@@ -90,7 +96,7 @@ impl SharedHealth {
     /// Returns the refusal that a call would get because its key was rejected a short while ago, told as known from before.
     pub(crate) fn rejection(&self, now: Millis, target: &Target) -> Option<Failure> {
         let mark = *self.lock().rejected_key(now, target)?;
-        let failure = self.rejections().get(&target.credential).cloned()?;
+        let failure = self.rejections().get(&target.credential)?.0.clone();
         let known = format!(
             "The key was rejected {} min ago and is not tried again before it is replaced, its provider is edited, or {} min \
              have passed.",
@@ -99,6 +105,18 @@ impl SharedHealth {
         );
         let advice = failure.advice.iter().map(String::as_str).chain([known.as_str()]);
         Some(Failure { advice: Some(advice.collect::<Vec<_>>().join(" ")), ..failure })
+    }
+
+    /// Returns the provider's own answer to the last call whose key it rejected.
+    pub(crate) fn refusal(&self, target: &Target) -> Option<Refusal> {
+        self.rejections().get(&target.credential)?.1.clone()
+    }
+
+    /// Keeps the provider's own answer to a call whose key it just rejected.
+    pub(crate) fn keep_refusal(&self, target: &Target, refusal: Refusal) {
+        if let Some(rejection) = self.rejections().get_mut(&target.credential) {
+            rejection.1 = Some(refusal);
+        }
     }
 
     /// `now`: when it answered.
@@ -142,7 +160,7 @@ impl SharedHealth {
         self.lock().clone()
     }
 
-    fn rejections(&self) -> MutexGuard<'_, HashMap<String, Failure>> {
+    fn rejections(&self) -> MutexGuard<'_, HashMap<String, Rejection>> {
         self.rejections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -67,6 +67,9 @@ pub enum Passed {
     Head(StatusCode, HeaderMap),
     /// The next bytes of the body.
     Piece(Bytes),
+    /// The next piece ends with the provider's own end of the answer: a caller that leaves after it misses nothing, but what
+    /// the call used may still be said.
+    LastIsNext,
     /// The body broke off; a failure follows.
     Cut,
     /// What the turn learns, as from a [`Provider`](everturn_kernel::Provider); [`StreamEvent::Opaque`] = content has

@@ -17,7 +17,12 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header::CONTENT_LENGTH};
-use tokio::{runtime::Runtime, sync::watch, task::yield_now};
+use tokio::{
+    runtime::Runtime,
+    sync::watch,
+    task::yield_now,
+    time::{Duration, Instant, sleep},
+};
 
 const THREADS: usize = 4;
 const ROUNDS: usize = 500;
@@ -52,18 +57,25 @@ impl Upstream for Halves {
     }
 }
 
-/// Says all of an answer, and when it is let, what it has used.
-struct Whole(watch::Receiver<bool>);
+/// Says all of an answer, and when it is let, what it has used. The end of the answer is known by its length or as the provider's
+/// own, or is not.
+struct Whole(watch::Receiver<bool>, End);
+
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    ByLength,
+    Own,
+    Unknown,
+}
 
 impl Upstream for Whole {
     fn send(&self, _: Outgoing) -> BoxStream<'static, Passed> {
         let mut gate = self.0.clone();
-        let headers = HeaderMap::from_iter([(CONTENT_LENGTH, HeaderValue::from_static("1"))]);
-        let answer = [
-            Passed::Head(StatusCode::OK, headers),
-            Passed::Fact(StreamEvent::Opaque),
-            Passed::Piece(Bytes::from_static(b"a")),
-        ];
+        let length = (CONTENT_LENGTH, HeaderValue::from_static("1"));
+        let headers = (self.1 == End::ByLength).then_some(length).into_iter().collect();
+        let mut answer = vec![Passed::Head(StatusCode::OK, headers), Passed::Fact(StreamEvent::Opaque)];
+        answer.extend((self.1 == End::Own).then_some(Passed::LastIsNext));
+        answer.push(Passed::Piece(Bytes::from_static(b"a")));
         let used = async move {
             gate.wait_for(|is_open| *is_open).await.unwrap();
             Passed::Fact(StreamEvent::Usage(Usage { output_tokens: 7, ..Usage::default() }))
@@ -173,21 +185,39 @@ fn text(said: &Said) -> &str {
 
 #[tokio::test]
 async fn what_an_answer_used_is_counted_though_its_listener_left_with_the_last_byte() {
+    for (end, is_counted) in [(End::ByLength, true), (End::Own, true), (End::Unknown, false)] {
+        let (gate, whole) = watch::channel(false);
+        let provider = RelayProvider::new("p", Dialect::Messages, Arc::new(Whole(whole, end)));
+        let orchestrator = Orchestrator::builder().relay(provider).build();
+        let mut listener = orchestrator.pass_through(call(0)).unwrap();
+        let heard = [listener.next().await, listener.next().await];
+        assert!(matches!(heard, [Some(Said::Head(..)), Some(Said::Piece(_))]), "{heard:?}");
+        drop(listener);
+        // Time enough to stop it.
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        gate.send_replace(true);
+        while !orchestrator.calls().is_empty() {
+            yield_now().await;
+        }
+        let used = orchestrator.usage(UsageQuery::default()).await.unwrap().total;
+        assert_eq!((used.requests, used.output_tokens), (1, if is_counted { 7 } else { 0 }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_body_does_not_end_after_its_last_event_is_stopped_soon() {
     let (gate, whole) = watch::channel(false);
-    let provider = RelayProvider::new("p", Dialect::Messages, Arc::new(Whole(whole)));
+    let provider = RelayProvider::new("p", Dialect::Messages, Arc::new(Whole(whole, End::Own)));
     let orchestrator = Orchestrator::builder().relay(provider).build();
     let mut listener = orchestrator.pass_through(call(0)).unwrap();
-    let heard = [listener.next().await, listener.next().await];
-    assert!(matches!(heard, [Some(Said::Head(..)), Some(Said::Piece(_))]), "{heard:?}");
+    let _ = [listener.next().await, listener.next().await];
+    let left_at = Instant::now();
     drop(listener);
-    // Time enough to stop it.
-    for _ in 0..100 {
-        yield_now().await;
-    }
-    gate.send_replace(true);
     while !orchestrator.calls().is_empty() {
-        yield_now().await;
+        sleep(Duration::from_millis(100)).await;
     }
-    let used = orchestrator.usage(UsageQuery::default()).await.unwrap().total;
-    assert_eq!((used.requests, used.output_tokens), (1, 7));
+    assert_eq!(left_at.elapsed().as_secs(), 5);
+    drop(gate);
 }

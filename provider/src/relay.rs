@@ -76,6 +76,8 @@ pub enum RelayEvent {
     Head(StatusCode, HeaderMap),
     /// The next bytes of its body.
     Piece(Bytes),
+    /// The next piece ends with the provider's own end of the answer, such as `[DONE]`.
+    LastIsNext,
     /// The body broke off. A failure follows.
     Cut,
     /// What the turn learns: [`StreamEvent::Opaque`] when content has begun (the pieces so far belong to it),

@@ -61,6 +61,7 @@ impl Upstream for Endpoint {
         let passed = self.relay.send(request).map(|event| match event {
             RelayEvent::Head(status, headers) => Passed::Head(status, headers),
             RelayEvent::Piece(piece) => Passed::Piece(piece),
+            RelayEvent::LastIsNext => Passed::LastIsNext,
             RelayEvent::Cut => Passed::Cut,
             RelayEvent::Fact(fact) => Passed::Fact(fact),
         });

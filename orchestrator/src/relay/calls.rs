@@ -28,6 +28,9 @@ use crate::{
 /// How long a call goes on while nobody listens, and how long an answer is kept that nobody took.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
+/// How long the end of a body may take after the provider's own end of its answer, if nobody listens any more.
+const REST: Duration = Duration::from_secs(5);
+
 /// Maximum size of all answers that are kept, in bytes.
 const MOST_KEPT: usize = 64 << 20;
 
@@ -288,24 +291,27 @@ fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
     if tape.is_over() && tape.is_delivered() {
         return calls.lock().remove(&call);
     }
-    if tape.is_shown() && tape.was_heard() && !tape.is_over() && !tape.is_whole() {
+    let (is_over, is_heard) = (tape.is_over(), tape.is_shown() && tape.was_heard());
+    if is_heard && !is_over && !tape.has_last() {
         // It took a part of the answer, and no longer wants the rest: as if it had called the provider itself.
         call.order(Order::Stop);
         return;
     }
     // No runtime: the process is ending.
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-    let (is_over, clock) = (tape.is_over(), ports.clock.clone());
+    let clock = ports.clock.clone();
     let (calls, call) = (Arc::downgrade(&calls), Arc::downgrade(&call));
     if is_over {
         runtime.spawn(forget(calls, call, clock));
         return;
     }
+    // At the provider's own end, what the call used is still to come, or the end of the body.
+    let (patience, order) = if is_heard { (REST, Order::Stop) } else { (PATIENCE, Order::Leave) };
     runtime.spawn(async move {
-        clock.sleep(PATIENCE).await;
+        clock.sleep(patience).await;
         let Some(call) = call.upgrade() else { return };
         if !call.tape.is_listened_to() && !call.tape.is_over() {
-            call.order(Order::Leave);
+            call.order(order);
         }
     });
 }

@@ -46,7 +46,7 @@ use crate::{
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// Maximum size of a refusal that is kept during a wait, in bytes.
-const MOST_REFUSAL: usize = 64 << 10;
+pub(super) const MOST_REFUSAL: usize = 64 << 10;
 
 pub(super) struct CallHost {
     pub(super) ports: Arc<Ports>,
@@ -114,7 +114,13 @@ impl CallHost {
         }
         let leg = self.leg(turn).clone();
         let name = leg.target.name.clone();
-        let pace = self.pace(turn, &leg).enter();
+        let pace = self.pace(turn, &leg);
+        let known = pace.rejection.as_ref().and_then(|_| self.ports.health.refusal(&leg.target));
+        if let Some((status, headers, body)) = known {
+            self.call.tape.head(status, headers);
+            self.call.tape.piece(body);
+        }
+        let pace = pace.enter();
         let (call, sent) = (self.call.clone(), self.sent(&leg));
         let (clock, deadline) = (self.ports.clock.clone(), turn.settings().budget.deadline);
         let (usage, caller) = (self.ports.usage.clone(), self.asked.caller.clone());

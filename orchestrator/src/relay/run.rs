@@ -13,7 +13,7 @@ use super::{
     body::Stored,
     call::{Call, Order},
     choice::Chosen,
-    host::CallHost,
+    host::{CallHost, MOST_REFUSAL},
     kept::Kept,
 };
 use crate::{
@@ -102,6 +102,15 @@ pub(super) async fn run(task: Task) -> bool {
         tape.end(NoAnswer::Left);
         return true;
     };
+    // For calls that are refused because of that. A caller's own key is no other's business.
+    if failure.category == Category::Auth
+        && host.asked.request.dialect.is_some()
+        && let Some(target) = &host.called
+        && host.chosen.legs.iter().any(|leg| leg.target == *target && !leg.upstream.is_of_caller())
+        && let Some(refusal) = tape.refusal(MOST_REFUSAL)
+    {
+        host.ports.health.keep_refusal(target, refusal);
+    }
     if tape.is_shown() {
         tape.cut();
     }

@@ -10,10 +10,13 @@ use std::{
 use bytes::Bytes;
 use everturn_wire::ConversationId;
 use futures_core::Stream;
-use http::{HeaderMap, StatusCode, header::CONTENT_LENGTH};
+use http::{
+    HeaderMap, StatusCode,
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, SET_COOKIE},
+};
 
 use super::NoAnswer;
-use crate::{caller::Ended, memory::Account};
+use crate::{caller::Ended, health::Refusal, memory::Account};
 
 /// Maximum size of an answer that is kept from its start, for those who join late, in bytes.
 const MOST_KEPT: usize = 8 << 20;
@@ -51,6 +54,9 @@ struct Inner {
     pieces: Vec<Bytes>,
     /// Size of the pieces, in bytes, including those that were dropped.
     size: usize,
+    /// The number of pieces that end with the provider's own end of the answer; `None` = it is not known yet. Nothing that a
+    /// listener would miss comes after it.
+    last: Option<usize>,
     /// Number of pieces dropped from the start. More than 0: nobody can join any more.
     dropped: usize,
     /// Nobody can join any more, because the call is being stopped.
@@ -95,6 +101,7 @@ impl Tape {
         let mut inner = self.lock();
         if !inner.is_shown {
             (inner.head, inner.pieces, inner.size, inner.is_cut) = (None, Vec::new(), 0, false);
+            inner.last = None;
         }
     }
 
@@ -109,18 +116,37 @@ impl Tape {
         self.lock().head = Some((status, headers));
     }
 
+    /// Says that the next piece ends with the provider's own end of the answer.
+    pub(super) fn last_is_next(&self) {
+        let mut inner = self.lock();
+        inner.last = Some(inner.count() + 1);
+    }
+
     /// Adds a piece. Returns by how many bytes what is kept has grown.
     pub(super) fn piece(&self, piece: Bytes) -> usize {
         let mut inner = self.lock();
         let size = piece.len();
         inner.size += size;
         inner.pieces.push(piece);
+        if inner.length() == Some(inner.size) {
+            inner.last = Some(inner.count());
+        }
         if !inner.is_shown {
             return size;
         }
         inner.drop_read();
         inner.wake_listeners();
         if inner.dropped > 0 { 0 } else { size }
+    }
+
+    /// Returns a refusal that nobody has seen yet, without cookies, if it is complete and anybody could read it.
+    pub(super) fn refusal(&self, most: usize) -> Option<Refusal> {
+        let inner = self.lock();
+        let (status, mut headers) = inner.head.clone()?;
+        headers.remove(SET_COOKIE);
+        let is_complete = !inner.is_cut && inner.length().is_none_or(|length| length == inner.size);
+        let is_kept = !inner.is_shown && inner.size <= most && !headers.contains_key(CONTENT_ENCODING);
+        (is_complete && is_kept).then(|| (status, headers, inner.pieces.concat().into()))
     }
 
     pub(super) fn cut(&self) {
@@ -166,21 +192,17 @@ impl Tape {
         self.lock().was_heard
     }
 
-    /// Whether a listener has received all of it. One that left after the last piece of a body of known length did not ask
-    /// for its end.
+    /// Whether a listener has received all of it. One that left after the last piece did not ask for the end of the body.
     pub(super) fn is_delivered(&self) -> bool {
         let inner = self.lock();
-        let pieces = inner.dropped + inner.pieces.len();
-        inner.is_delivered || (matches!(inner.end, Some(Said::End)) && inner.taken == Some(pieces))
+        let last = inner.last.unwrap_or_else(|| inner.count());
+        inner.is_delivered || (matches!(inner.end, Some(Said::End)) && inner.taken >= Some(last))
     }
 
-    /// Whether a listener has received as much as the head says that the body has. Only what the provider reports at its end may be
-    /// missing.
-    pub(super) fn is_whole(&self) -> bool {
+    /// Whether the answer is here as far as its listeners need it. Only what the provider reports at its end may be missing.
+    pub(super) fn has_last(&self) -> bool {
         let inner = self.lock();
-        let length = inner.head.as_ref().and_then(|(_, headers)| headers.get(CONTENT_LENGTH)?.to_str().ok());
-        let is_complete = length.and_then(|length| length.parse().ok()) == Some(inner.size);
-        is_complete && inner.taken == Some(inner.dropped + inner.pieces.len())
+        inner.last.is_some_and(|last| last <= inner.count())
     }
 
     /// Size of what is kept, in bytes.
@@ -256,6 +278,16 @@ impl Tape {
 }
 
 impl Inner {
+    /// Number of pieces, including those that were dropped.
+    fn count(&self) -> usize {
+        self.dropped + self.pieces.len()
+    }
+
+    /// Returns the length of the body, if the head says it.
+    fn length(&self) -> Option<usize> {
+        self.head.as_ref()?.1.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+
     fn wake_listeners(&mut self) {
         for place in self.listeners.values_mut() {
             if let Some(waker) = place.waker.take() {

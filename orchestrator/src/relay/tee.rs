@@ -48,6 +48,7 @@ impl Stream for Tee {
             let Some(event) = ready!(self.events.poll_next_unpin(cx)) else { return Poll::Ready(None) };
             match event {
                 Passed::Head(status, headers) => self.call.tape.head(status, headers),
+                Passed::LastIsNext => self.call.tape.last_is_next(),
                 Passed::Piece(piece) => match self.call.tape.piece(piece) {
                     0 => {}
                     more => return Poll::Ready(Some(StreamEvent::Collected(more))),

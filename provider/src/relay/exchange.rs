@@ -182,7 +182,10 @@ impl Exchange {
     fn take_piece(&mut self, piece: Bytes) -> Result<(), Failure> {
         let Phase::Reading(_, reading) = &mut self.phase else { return Ok(()) };
         let had_begun = reading.has_begun;
-        reading.ends.take(self.form, &piece);
+        if reading.ends.take(self.form, &piece) {
+            // Before its piece, so that nobody leaves between them.
+            self.events.push_back(RelayEvent::LastIsNext);
+        }
         let found = if had_begun { Ok(true) } else { reading.take(&piece, self.form, self.whole) };
         let begins = !had_begun && reading.has_begun;
         // A failing event belongs to the answer, in case it is passed on after all.

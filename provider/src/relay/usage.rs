@@ -14,6 +14,9 @@ use crate::{anthropic, chat, gemini, responses};
 const HEAD: usize = 4 << 10;
 const TAIL: usize = 8 << 10;
 
+/// How much of the start of an event is kept, in bytes: enough for its name.
+const START: usize = 64;
+
 /// How many places are tried: chunks can have empty counts.
 const TRIES: usize = 8;
 
@@ -22,11 +25,14 @@ const TRIES: usize = 8;
 pub(super) struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
+    /// The start of the event that is arriving, and whether its last line has anything in it.
+    start: Vec<u8>,
+    has_text: bool,
 }
 
 impl Ends {
-    /// Takes the next bytes of the answer.
-    pub(super) fn take(&mut self, form: AnswerForm, piece: &Bytes) {
+    /// Takes the next bytes of the answer. Returns whether the provider's own end of it is among them, complete.
+    pub(super) fn take(&mut self, form: AnswerForm, piece: &Bytes) -> bool {
         if form == AnswerForm::Messages && self.head.len() < HEAD {
             self.head.extend_from_slice(&piece[..piece.len().min(HEAD - self.head.len())]);
         }
@@ -35,6 +41,16 @@ impl Ends {
             self.tail.drain(..self.tail.len().saturating_sub(TAIL));
         }
         self.tail.extend_from_slice(last);
+        let mut is_last = false;
+        for line in piece.split_inclusive(|byte| *byte == b'\n') {
+            self.start.extend_from_slice(&line[..line.len().min(START - self.start.len())]);
+            self.has_text |= !line.trim_ascii().is_empty();
+            if line.ends_with(b"\n") && !std::mem::take(&mut self.has_text) {
+                is_last |= is_end(form, &self.start);
+                self.start.clear();
+            }
+        }
+        is_last
     }
 
     /// Returns the counts, if the answer has them where they are expected.
@@ -70,6 +86,23 @@ impl Ends {
     }
 }
 
+/// Whether an event with this start is the end of an answer. In JSON, text cannot begin a line.
+fn is_end(form: AnswerForm, start: &[u8]) -> bool {
+    let ends: &[&[u8]] = match form {
+        AnswerForm::Chat => &[b"[DONE]"],
+        AnswerForm::Messages => &[b"message_stop"],
+        AnswerForm::Responses => &[b"response.completed", b"response.incomplete"],
+        // Gemini's streams end with their bodies.
+        AnswerForm::Gemini | AnswerForm::Opaque => &[],
+    };
+    start.split(|byte| *byte == b'\n').any(|line| {
+        let value = line.strip_prefix(b"event:").or_else(|| line.strip_prefix(b"data:")).unwrap_or_default();
+        let value = value.trim_ascii_start();
+        let value = value.strip_prefix(br#"{"type":""#).unwrap_or(value);
+        ends.iter().any(|end| value.starts_with(end))
+    })
+}
+
 /// Returns the last object under this key that can be read.
 fn last<T>(text: &[u8], key: &str, read: impl Fn(Value) -> Option<T>) -> Option<T> {
     let quoted = format!("\"{key}\"");
@@ -96,7 +129,7 @@ mod tests {
 
     fn of(form: AnswerForm, text: &str, piece: usize) -> Option<(u64, u64, Option<u64>, Option<u64>)> {
         let mut ends = Ends::default();
-        text.as_bytes().chunks(piece).for_each(|piece| ends.take(form, &Bytes::copy_from_slice(piece)));
+        text.as_bytes().chunks(piece).for_each(|piece| _ = ends.take(form, &Bytes::copy_from_slice(piece)));
         let usage = ends.usage(form)?;
         Some((usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.reasoning_tokens))
     }
@@ -142,6 +175,33 @@ mod tests {
         ] {
             for piece in [1, 7, 1_000, usize::MAX] {
                 assert_eq!(of(form, text, piece), expected, "{form:?} {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_is_found_when_it_is_complete_however_the_stream_is_split() {
+        use AnswerForm::{Chat, Gemini, Messages, Responses};
+        let long = format!("{{\"type\":\"response.completed\",\"x\":\"{}\"}}", "y".repeat(1_000));
+        for (form, text, is_last) in [
+            (Chat, "data: {\"x\":\"\\ndata: [DONE]\"}\n\ndata: [DONE]\n\n".to_owned(), true),
+            (Chat, "data: {\"x\":\"data: [DONE]\\n\\n\"}\n\n".to_owned(), false),
+            (Messages, "event: message_stop\r\ndata: {\"type\":\"message_stop\"}\r\n\r\n".to_owned(), true),
+            (Messages, "data: {\"type\":\"x\",\"y\":\"message_stop\"}\n\n".to_owned(), false),
+            (Responses, format!(": x\n\nevent: response.completed\ndata: {long}\n\n"), true),
+            (Responses, format!("data:{long}\n\n"), true),
+            (Gemini, "data: [DONE]\n\n".to_owned(), false),
+        ] {
+            for size in [1, 7, usize::MAX] {
+                let mut ends = Ends::default();
+                let mut found: Vec<_> = text
+                    .as_bytes()
+                    .chunks(size)
+                    .map(|piece| ends.take(form, &Bytes::copy_from_slice(piece)))
+                    .collect();
+                assert_eq!(found.pop(), Some(is_last), "{form:?} {size} {text}");
+                assert!(found.iter().all(|is_last| !is_last), "too early: {form:?} {size} {text}");
+                assert!(ends.start.is_empty());
             }
         }
     }

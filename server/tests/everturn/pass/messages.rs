@@ -89,6 +89,46 @@ async fn a_refusal_that_does_not_pass_is_the_providers_own_and_comes_at_once() {
 }
 
 #[tokio::test]
+async fn a_call_whose_key_is_known_to_be_rejected_gets_the_providers_own_refusal() {
+    let body =
+        r#"{"type":"error", "error":{"type":"authentication_error","message":"invalid sk-own-12345678"}}"#;
+    let refusal = Reply::status(401)
+        .header("content-type", "application/json")
+        .header("request-id", "req_1")
+        .header("set-cookie", "secret=1")
+        .body(body);
+    let provider = Loopback::start([refusal]).await;
+    let server = messages_server(&provider, SHORT).await;
+    for session in ["first", "second"] {
+        let response = ask(&server, "/v1/messages", &[("x-claude-code-session-id", session)], BODY).await;
+        assert_eq!((response.status, response.header("request-id")), (401, "req_1"));
+        assert_eq!(response.header("content-type"), "application/json");
+        let cookie = if session == "first" { "secret=1" } else { "" };
+        assert_eq!(response.header("set-cookie"), cookie, "{session}");
+        assert_eq!(response.text().await, body.replace("sk-own-12345678", "***************"));
+    }
+    assert_eq!(provider.counts().requests, 1, "a rejected key is not sent again");
+}
+
+#[tokio::test]
+async fn what_an_answer_used_is_counted_though_its_client_left_with_its_last_event() {
+    let gate = everturn_sim::Gate::new();
+    let last = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    let used = "event: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":3,\"output_tokens\":7}}\n\n";
+    let provider = Loopback::start([Reply::sse([used, last]).stall_before(2, &gate)]).await;
+    let server = messages_server(&provider, SHORT).await;
+    let mut response = ask(&server, "/v1/messages", &[], BODY).await;
+    while response.line().await.unwrap() != "event: message_stop" {}
+    assert_eq!(response.line().await.as_deref(), Some("data: {\"type\":\"message_stop\"}"));
+    drop(response);
+    calls_until(&server, |calls| calls.first().is_some_and(|call| call["listeners"] == 0)).await;
+    gate.open();
+    calls_until(&server, <[Value]>::is_empty).await;
+    let total = get(&server, "/usage").await.json().await["total"].clone();
+    assert_eq!((&total["requests"], &total["outputTokens"]), (&json!(1), &json!(7)), "{total}");
+}
+
+#[tokio::test]
 async fn when_all_tries_failed_the_last_refusal_is_the_answer() {
     let provider = Loopback::start([fault::rate_limited(None), fault::overloaded()]).await;
     let server = messages_server(&provider, SHORT).await;
