@@ -22,8 +22,8 @@ const ENTRIES: usize = 31;
 const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
-/// Lines of Rust that ship, without tests. Last raised for refusals that are repeated byte for byte.
-const LINES: usize = 102_550;
+/// Lines of Rust that ship, without tests.
+const LINES: usize = 102_800;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
