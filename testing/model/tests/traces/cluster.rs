@@ -4,10 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Arguments, FinishReason, Millis, Provider, Request, StreamEvent, ToolAnswer, ToolCall, ToolSpec,
+    Arguments, FinishReason, Millis, Provider, Request, StreamEvent, ToolAnswer, ToolCall, ToolSpec, Turn,
 };
 use everturn_model::{turns::Script, world::Command};
-use everturn_orchestrator::{Clock, Error, Invocation, MemoryState, Orchestrator, Policy, StartTurn, Tool};
+use everturn_orchestrator::{
+    Clock, Commit, Error, Invocation, MemoryState, Orchestrator, Policy, StartTurn, Tool,
+};
 use everturn_sim::{
     WallClock,
     cluster::{Cut, Noise, SharedLog, Way},
@@ -179,7 +181,7 @@ impl Nodes {
                     self.log.connect(NAMES[0]);
                 }
                 3 => {
-                    let frozen = self.log.freeze_after(NAMES[0], |commit| commit.turn.is_some());
+                    let frozen = self.log.freeze_after(NAMES[0], starts_calls);
                     if timeout(Duration::from_secs(5), frozen).await.is_ok_and(|frozen| frozen.is_ok()) {
                         self.record.note(Seen::CutOff(0));
                         sleep(absence).await;
@@ -231,6 +233,12 @@ impl Nodes {
         };
         self.record.note(Seen::Told(told.ok()));
     }
+}
+
+/// Whether calls of tools start after this append.
+fn starts_calls(commit: &Commit) -> bool {
+    let turn = commit.turn.as_ref().map(|record| Turn::restore(record.snapshot.clone()).expect("valid"));
+    turn.is_some_and(|turn| turn.running_calls().next().is_some())
 }
 
 /// A provider that follows the model's script.
