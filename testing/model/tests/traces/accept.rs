@@ -22,15 +22,16 @@ const FIRST_TICKS_MS: [u64; 5] = [1, 301, 601, 901, 1_201];
 /// The node of the person.
 const PERSON_AT: u8 = 2;
 
-/// How often a node may be taken for gone once one was cut off.
-const DOUBTS: u8 = 2;
+/// How often a node may be taken for gone once one was cut off. More is tried only if less does not suffice: it multiplies states.
+const DOUBTS: [u8; 2] = [1, 2];
 
 /// Returns in how many states the model was at most, or how far it came.
 pub(crate) fn accepts(ran: &Ran) -> Result<usize, String> {
     let mut furthest = (0, String::new());
-    for first in FIRST_TICKS_MS {
+    let attempts = DOUBTS.into_iter().flat_map(|doubts| FIRST_TICKS_MS.map(|first| (doubts, first)));
+    for (doubts, first) in attempts {
         let trace = with_ticks(&ran.trace, first);
-        match follow(ran, &trace) {
+        match follow(ran, &trace, doubts) {
             Ok(states) => return Ok(states),
             Err((at, why)) if at >= furthest.0 => furthest = (at, why),
             Err(_) => {}
@@ -56,7 +57,7 @@ fn with_ticks(trace: &[(u64, Seen)], first: u64) -> Vec<Seen> {
     with
 }
 
-fn follow(ran: &Ran, trace: &[Seen]) -> Result<usize, (usize, String)> {
+fn follow(ran: &Ran, trace: &[Seen], doubts: u8) -> Result<usize, (usize, String)> {
     let budget = Budget { slow: u8::MAX, ..Budget::default() };
     let model = Model::new(Setting { script: ran.script.clone(), budget, ..Setting::default() });
     let mut states = HashSet::from([model.first()]);
@@ -65,7 +66,7 @@ fn follow(ran: &Ran, trace: &[Seen]) -> Result<usize, (usize, String)> {
     for (at, &seen) in trace.iter().enumerate().skip(1) {
         let reached = closure(&model, states);
         most = most.max(reached.len());
-        states = reached.iter().flat_map(|state| after(&model, state, seen)).collect();
+        states = reached.iter().flat_map(|state| after(&model, state, seen, doubts)).collect();
         if states.is_empty() {
             let samples: Vec<_> = reached.into_iter().take(2).collect();
             return Err((at, format!("{at}: {seen:?} is not possible in {samples:#?}")));
@@ -103,7 +104,7 @@ fn closure(model: &Model, states: HashSet<World>) -> HashSet<World> {
 }
 
 /// The states after something that is seen.
-fn after(model: &Model, state: &World, seen: Seen) -> Vec<World> {
+fn after(model: &Model, state: &World, seen: Seen, doubts: u8) -> Vec<World> {
     let mut granted = state.clone();
     let left = &mut granted.left;
     match seen {
@@ -130,7 +131,11 @@ fn after(model: &Model, state: &World, seen: Seen) -> Vec<World> {
             return if then.is_empty() { vec![granted] } else { then };
         }
         Seen::GaveUp(_) => left.give_ups += 1,
-        Seen::CutOff(_) => left.doubts += DOUBTS,
+        Seen::CutOff(_) => left.doubts += doubts,
+        Seen::Unheard(_) => {
+            left.timeouts += 1;
+            left.doubts += doubts;
+        }
         Seen::Asked(command) => {
             // Nothing of an earlier command is under way.
             granted.nodes.iter_mut().for_each(|node| node.heard = 0);

@@ -156,7 +156,7 @@ impl Nodes {
     async fn meet(&self, mut random: fastrand::Rng) {
         let at = |most: u64, random: &mut fastrand::Rng| Duration::from_millis(random.u64(0..most));
         let (command_at, fault_at) = (at(4_000, &mut random), at(3_000, &mut random));
-        let fault = random.u8(0..5);
+        let fault = random.u8(0..6);
         let absence = Duration::from_millis(random.choice([400, 1_200, 5_000, 12_000, 40_000]).unwrap());
         let person = async {
             sleep(command_at).await;
@@ -187,6 +187,13 @@ impl Nodes {
                         sleep(absence).await;
                         self.log.connect(NAMES[0]);
                     }
+                }
+                4 => {
+                    sleep(fault_at).await;
+                    self.log.part(NAMES[0], Cut { bus: Way::Out, ..Cut::default() });
+                    self.record.note(Seen::Unheard(0));
+                    sleep(absence).await;
+                    self.log.heal(NAMES[0]);
                 }
                 _ => {
                     let chance = 1.0;

@@ -22,6 +22,8 @@ pub(crate) enum Seen {
     Started(usize, u8),
     /// A node was cut off.
     CutOff(usize),
+    /// Nothing that a node told others arrived any more, replies among it; it reached the log.
+    Unheard(usize),
     /// A process was ended.
     Killed(usize),
     /// The person at the last node sent a command.
