@@ -18,6 +18,7 @@ mod fuse;
 mod model;
 pub mod nodes;
 mod person;
+mod phase;
 mod plan;
 mod script;
 mod summary;
@@ -30,6 +31,7 @@ mod watch;
 mod world;
 
 use check::Came;
+pub use phase::PHASES;
 use plan::Plan;
 pub use tally::Tally;
 use view::is_as_calm;

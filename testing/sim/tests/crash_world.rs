@@ -18,6 +18,7 @@ fn no_crash_loses_or_doubles_anything() {
         "a crash before an append",
         "a crash in a tool",
         "a crash in mid-stream",
+        "a crash while a person is asked",
         "a failure with a hint",
         "a history is summarized",
         "a history is too long",

@@ -13,7 +13,7 @@ use std::{
 };
 
 use clap::Parser;
-use everturn_sim::crash::{self, Tally, Verdict, nodes};
+use everturn_sim::crash::{self, PHASES, Tally, Verdict, nodes};
 
 /// Crashes the orchestrator in seeded worlds, and checks that no turn is lost or duplicated.
 #[derive(Parser)]
@@ -95,8 +95,16 @@ fn all(arguments: &Arguments) -> ExitCode {
         lives.into_inner(),
         began.elapsed()
     );
-    for (what, times) in tally.into_inner().unwrap_or_else(PoisonError::into_inner).iter() {
+    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (what, times) in tally.iter() {
         println!("{times:>8} {what}");
+    }
+    println!("\nWhat happened to turns in each phase:");
+    PHASES.iter().for_each(|phase| print!("{phase:>16}"));
+    println!();
+    for (what, times) in tally.by_phase() {
+        times.iter().for_each(|times| print!("{times:>16}"));
+        println!("  {what}");
     }
     let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
     for (seed, wrong) in &failures {

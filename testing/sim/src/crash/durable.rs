@@ -16,6 +16,7 @@ use tokio::task::yield_now;
 use super::{
     book::Book,
     fuse::{Fuse, Point},
+    phase,
     plan::Outage,
 };
 
@@ -50,6 +51,7 @@ impl Journal for Durable {
         let fails = |outage: &Outage| (outage.from..outage.from + outage.appends).contains(&number);
         if let Some(outage) = self.outage.filter(fails) {
             self.book.failed(id);
+            self.book.pages().tally.meets("the journal fails", phase::of(&self.kept, id));
             if outage.landed {
                 self.kept.append(id, expected, commit.clone()).await?;
                 self.book.saved(id, &commit);
@@ -61,6 +63,9 @@ impl Journal for Durable {
         let version = self.kept.append(id, expected, commit.clone()).await?;
         self.book.saved(id, &commit);
         self.fuse.pass(Point::AfterAppend).await;
+        if phase::of(&self.kept, id) == Some(phase::ASKED) {
+            self.fuse.pass(Point::Asked).await;
+        }
         self.takes_a_while().await;
         Ok(version)
     }

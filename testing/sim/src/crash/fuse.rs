@@ -21,6 +21,8 @@ pub(super) enum Trigger {
     Piece(u32),
     /// This point in the work of its tools.
     Tool(u32),
+    /// Its append with this number after which a turn waits for a person alone.
+    Asked(u32),
     /// This many milliseconds after its start.
     Time(u64),
     /// An orderly shutdown this many milliseconds after its start, with this grace period.
@@ -36,13 +38,14 @@ pub(super) enum Point {
     AfterAppend,
     Piece,
     Tool,
+    Asked,
 }
 
 /// Ends one process. Clones share it.
 #[derive(Clone)]
 pub(super) struct Fuse {
     trigger: Trigger,
-    passed: Arc<[AtomicU32; 4]>,
+    passed: Arc<[AtomicU32; 5]>,
     burnt: Arc<Notify>,
 }
 
@@ -58,7 +61,8 @@ impl Fuse {
             (Trigger::Before(at), Point::BeforeAppend)
             | (Trigger::After(at), Point::AfterAppend)
             | (Trigger::Piece(at), Point::Piece)
-            | (Trigger::Tool(at), Point::Tool) => at,
+            | (Trigger::Tool(at), Point::Tool)
+            | (Trigger::Asked(at), Point::Asked) => at,
             _ => return,
         };
         if at == passed {

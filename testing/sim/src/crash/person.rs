@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{
     book::Book,
+    phase,
     plan::{Deed, What},
 };
 use crate::WallClock;
@@ -82,6 +83,7 @@ impl Person<'_> {
             sleep_until(began + Duration::from_millis(deed.at_ms)).await;
             let id = ConversationId::from(format!("c{}", deed.conversation));
             self.book.note(|| format!("{id}: {:?}", deed.what));
+            self.book.pages().tally.meets(deed.what.name(), phase::of(self.kept, &id));
             match self.act_once(&id, &deed.what).await {
                 // It had not begun yet.
                 Ok(()) | Err(Error::UnknownConversation { .. }) => {}
@@ -165,10 +167,10 @@ impl Person<'_> {
     }
 }
 
-/// Answers requests for approval in a conversation a second after they were made.
-pub(super) async fn answer(orchestrator: Orchestrator, id: ConversationId, book: Book) {
+/// Answers requests for approval in a conversation, as often as this.
+pub(super) async fn answer(orchestrator: Orchestrator, id: ConversationId, answer_ms: u64, book: Book) {
     loop {
-        sleep(Duration::from_secs(1)).await;
+        sleep(Duration::from_millis(answer_ms)).await;
         match answer_once(&orchestrator, &id, &book).await {
             Ok(()) => {}
             Err(error) if book.excuses(&error) => {}

@@ -17,6 +17,8 @@ pub(super) struct Plan {
     pub(super) settings: Settings,
     /// Whether calls of the tool with an effect need approval.
     pub(super) asks: bool,
+    /// How long people take to answer, in milliseconds.
+    pub(super) answer_ms: u64,
     /// The model's context size in bytes, if histories that exceed it are compacted.
     pub(super) context: Option<usize>,
     /// The first wait after a failure, in milliseconds.
@@ -71,6 +73,21 @@ pub(super) enum What {
     Suspend(u64),
 }
 
+impl What {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Close => "close",
+            Self::RetryNow => "retry now",
+            Self::AbortRetry => "abort retry",
+            Self::Queue(_) => "queue a message",
+            Self::Unqueue(_) => "take a message back",
+            Self::SetBack(_) => "set the clock back",
+            Self::Suspend(_) => "suspend the machine",
+        }
+    }
+}
+
 impl Plan {
     pub(super) fn of(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -96,7 +113,7 @@ impl Plan {
             deeds.sort_by_key(|deed| deed.at_ms);
             deeds
         };
-        let lives = (0..crashes)
+        let mut lives: Vec<_> = (0..crashes)
             .map(|_| Life {
                 trigger: trigger(&mut rng),
                 deeds: deeds(&mut rng),
@@ -108,8 +125,15 @@ impl Plan {
         let last = Life { deeds: deeds(&mut rng), outage: outage(&mut rng, outages), ..Life::CALM };
         // Not random, so that worlds of old seeds are unchanged otherwise.
         let asks = seed % 3 == 1;
+        let answer_ms = answer_ms(seed);
+        if asks {
+            // Rarely met otherwise.
+            for (number, life) in (0..).zip(lives.iter_mut().step_by(2)) {
+                life.trigger = Trigger::Asked(number % 3);
+            }
+        }
         let context = (seed % 4 == 2).then(|| [600, 800, 1_000][(seed / 4 % 3) as usize]);
-        Self { prompts, settings, asks, context, base_ms, lives, last }
+        Self { prompts, settings, asks, answer_ms, context, base_ms, lives, last }
     }
 
     /// Returns the same world without crashes, commands and clock changes.
@@ -163,6 +187,11 @@ fn trigger(rng: &mut fastrand::Rng) -> Trigger {
 fn moment(rng: &mut fastrand::Rng) -> u64 {
     let most = [20, 3_000, 60_000, 2 * HOUR_MS][rng.usize(0..4)];
     rng.u64(0..most)
+}
+
+/// How long people take to answer. Half of them are slow, so that something happens meanwhile.
+pub(super) fn answer_ms(seed: u64) -> u64 {
+    [20_000, 300_000, 1_000, 1_000][(seed / 3 % 4) as usize]
 }
 
 pub(super) fn deed(

@@ -23,6 +23,7 @@ use super::{
     fuse::{Fuse, Trigger},
     model::Model,
     person::{Person, answer},
+    phase,
     plan::{Life, Plan},
     script::{HOUR_MS, Script},
     tool::{Counted, Started},
@@ -97,7 +98,9 @@ impl World {
                 }
             };
             if !done {
+                let phases = self.conversations().filter_map(|(id, _)| phase::of(&self.kept, &id));
                 self.book.pages().tally.count(trigger.name());
+                self.book.pages().tally.meets(trigger.name(), phases);
             }
             let how = if done { "all is done".to_owned() } else { format!("{trigger:?}") };
             let set_back = if done { 0 } else { set_back_ms };
@@ -125,7 +128,8 @@ impl World {
             Person { orchestrator: &orchestrator, kept: &self.kept, book: &self.book, clock: &clock };
         if self.plan.asks {
             for (id, _) in self.conversations() {
-                tokio::spawn(answer(orchestrator.clone(), id, self.book.clone()));
+                let (answer_ms, book) = (self.plan.answer_ms, self.book.clone());
+                tokio::spawn(answer(orchestrator.clone(), id, answer_ms, book));
             }
         }
         let all_said = || async {
@@ -211,6 +215,7 @@ impl Trigger {
             Self::After(_) => "a crash after an append",
             Self::Piece(_) => "a crash in mid-stream",
             Self::Tool(_) => "a crash in a tool",
+            Self::Asked(_) => "a crash while a person is asked",
             Self::Time(_) => "a crash at a time",
             Self::Shutdown { .. } => "a shutdown",
             Self::Never => "no crash",

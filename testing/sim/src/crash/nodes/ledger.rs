@@ -160,6 +160,11 @@ impl Ledger {
         });
     }
 
+    /// Whether this node was the last to write to a conversation.
+    pub(super) fn drives(&self, node: &NodeId, id: &ConversationId) -> bool {
+        self.entries().owners.get(id) == Some(node)
+    }
+
     /// Records a call. Returns its number at its position of the script.
     pub(super) fn asked(&self, node: &NodeId, id: &ConversationId, place: &Position) -> (CallId, usize) {
         let mut entries = self.entries();

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::{
     super::{
         person::{answer_once, said},
+        phase,
         plan::{Deed, What},
     },
     node::Node,
@@ -72,6 +73,8 @@ impl World {
     async fn act_at(self: Arc<Self>, node: Node, deed: Deed) {
         let (id, what) = (ConversationId::from(format!("c{}", deed.conversation)), deed.what);
         self.ledger.book.note(|| format!("{id}: {what:?} at {}", node.name));
+        let phase = phase::of(self.log.journal(), &id);
+        self.ledger.book.pages().tally.meets(what.name(), phase);
         let hurries = matches!(what, What::Stop | What::RetryNow | What::AbortRetry);
         if hurries {
             self.ledger.hurries(&id);
@@ -137,7 +140,8 @@ impl World {
     /// Answers requests for approval in a conversation, at any node.
     pub(super) async fn answer(self: Arc<Self>, id: ConversationId) {
         loop {
-            sleep(Duration::from_millis(700 + self.ledger.book.below(2_000))).await;
+            let about_ms = self.plan.answer_ms;
+            sleep(Duration::from_millis(about_ms * 7 / 10 + self.ledger.book.below(2 * about_ms))).await;
             let Some(node) = self.any() else { continue };
             let answered = timeout(PATIENCE, answer_once(&node.orchestrator, &id, &self.ledger.book));
             if let Some(Ok(Err(error))) = node.life.while_it_lasts(answered).await {

@@ -3,7 +3,7 @@
 use everturn_orchestrator::kernel::{Budget, Settings};
 
 use super::super::{
-    plan::{Deed, What, deed},
+    plan::{Deed, What, answer_ms, deed},
     script::BUDGET_MS,
 };
 use crate::cluster::{Carriage, Cut, Election, Noise, Way};
@@ -17,6 +17,8 @@ pub(super) struct Plan {
     pub(super) settings: Settings,
     /// Whether calls of the tool with an effect need approval.
     pub(super) asks: bool,
+    /// How long people take to answer, in milliseconds.
+    pub(super) answer_ms: u64,
     /// The first wait after a failure without a hint, in milliseconds.
     pub(super) base_ms: u64,
     pub(super) noise: Noise,
@@ -91,7 +93,8 @@ impl Plan {
         }
         deeds.sort_by_key(|deed| deed.at_ms);
         let base_ms = [300, 2_000, 10_000][rng.usize(0..3)];
-        Self { nodes, prompts, settings, asks: seed % 3 == 1, base_ms, noise, troubles, deeds, calm_ms }
+        let (asks, answer_ms) = (seed % 3 == 1, answer_ms(seed));
+        Self { nodes, prompts, settings, asks, answer_ms, base_ms, noise, troubles, deeds, calm_ms }
     }
 }
 

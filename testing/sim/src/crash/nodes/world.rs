@@ -20,7 +20,7 @@ use super::{
 use crate::{
     WallClock,
     cluster::SharedLog,
-    crash::{book::Book, watch::Watcher},
+    crash::{book::Book, phase, watch::Watcher},
 };
 
 /// How long everything may take to settle: longer than all waits of a world.
@@ -139,14 +139,19 @@ impl World {
         let Some(node) = self.at(place) else { return };
         let (name, id, book) = (&node.name, node.id(), &self.ledger.book);
         book.note(|| format!("{name}: {what:?}"));
-        book.pages().tally.count(match what {
+        let is_for_all = matches!(what, Fault::Election { .. });
+        let struck = self.conversations().filter(|(of, _)| is_for_all || self.ledger.drives(&id, of));
+        let phases: Vec<_> = struck.filter_map(|(of, _)| phase::of(self.log.journal(), &of)).collect();
+        let what_happens = match what {
             Fault::Kill { .. } => "a node is killed",
             Fault::CutOff { .. } => "a node is cut off",
             Fault::Freeze { .. } => "a node is to freeze",
             Fault::Shutdown { .. } => "a node shuts down",
             Fault::Part { .. } => "a node is cut off in part",
             Fault::Election { .. } => "the log has no leader",
-        });
+        };
+        book.pages().tally.count(what_happens);
+        book.pages().tally.meets(what_happens, phases);
         match what {
             Fault::Kill { down_ms } => {
                 self.end(&node, place);
