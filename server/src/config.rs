@@ -17,10 +17,12 @@ mod known_vendor;
 mod logins;
 mod mcp;
 mod memory;
+mod models;
 mod one_or_more;
 mod part;
 mod passing;
 mod permission;
+mod place;
 mod postgres;
 mod price;
 mod private_file;
@@ -38,14 +40,14 @@ mod written;
 
 use std::{
     collections::BTreeSet,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use anyhow::{Context as _, Result, bail};
-use everturn_kernel::{AfterContent, Settings, Target};
+use anyhow::{Result, bail};
+use everturn_kernel::{AfterContent, Settings};
 use everturn_mcp::{LoginStore, ServerConfig};
 use everturn_orchestrator::MemoryLimits;
 use everturn_transport_http::KnownCaller;
@@ -76,13 +78,11 @@ pub(crate) use titles::Titles;
 pub(crate) use tls::TlsFiles;
 
 use file::{AgentTable, File};
-use route::Known;
+use models::{askable, check_names, known, providers, targets};
+use place::{DEFAULT_LISTEN, data, given_listen, parse_listen, private_place};
 
 /// Default maximum number of steps, so that a model that calls tools for ever is stopped.
 const DEFAULT_MAX_STEPS: u32 = 200;
-
-/// Default listen address.
-const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4777);
 
 /// The configuration flags of the command line.
 #[derive(Clone, Debug, Default)]
@@ -350,104 +350,6 @@ impl Config {
     }
 }
 
-fn check_names(providers: &[Provider]) -> Result<()> {
-    let mut names = BTreeSet::new();
-    match providers.iter().find(|provider| !names.insert(&provider.name)) {
-        Some(twice) => bail!("two providers are named {:?}: give each its own name", twice.name),
-        None => Ok(()),
-    }
-}
-
-/// Returns the ids of all models, enabled or not.
-fn known<'a>(providers: impl IntoIterator<Item = &'a Provider>, tables: &[table::ProviderTable]) -> Known {
-    let ids = |name: &str, models: &[String]| -> Vec<String> {
-        models.iter().map(|model| format!("{name}/{model}")).collect()
-    };
-    let (mut on, mut open) = (BTreeSet::new(), BTreeSet::new());
-    for provider in providers {
-        on.extend(ids(&provider.name, &provider.models));
-        open.extend(provider.filter.is_some().then(|| provider.name.clone()));
-    }
-    let all = tables.iter().flat_map(|table| ids(&table.name, table.models.as_deref().unwrap_or_default()));
-    Known { off: all.filter(|id| !on.contains(id)).collect(), on, open }
-}
-
-/// Returns the targets of a model: one per credential.
-fn targets(id: &str, tables: &[table::ProviderTable]) -> Vec<Target> {
-    let (provider, model) = id.split_once('/').unwrap_or((id, id));
-    let table = tables.iter().find(|table| table.name == provider);
-    let credential = |number| match number {
-        1 => provider.to_owned(),
-        number => format!("{provider}#{number}"),
-    };
-    let target = |number| Target {
-        name: format!("{}/{model}", credential(number)),
-        credential: credential(number),
-        model: id.to_owned(),
-    };
-    (1..=table.map_or(1, table::ProviderTable::credentials)).map(target).collect()
-}
-
-/// Checks that a model or route is enabled.
-fn askable(name: &str, asked: &str, known: &Known, routes: &[Route], off: &[String]) -> Result<()> {
-    let is_route =
-        asked.strip_prefix("route/").is_some_and(|name| routes.iter().any(|route| route.name == name));
-    if !is_route && !known.is_on(asked) {
-        let routes = routes.iter().map(|route| format!("route/{}", route.name));
-        let all: Vec<String> = known.on.iter().cloned().chain(routes).collect();
-        let off: String = off.iter().map(|line| format!("; {line}")).collect();
-        bail!("`{name}` is {asked:?}, which is not available; available: {}{off}", all.join(", "));
-    }
-    Ok(())
-}
-
-/// Returns the file that conversations are kept in; `None` = in memory.
-fn data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Result<Option<PathBuf>> {
-    if flags.memory {
-        return Ok(None);
-    }
-    let place = named_data(flags, environment, of_file).or_else(|| environment.data_path());
-    let nowhere = "no home directory for conversations: set a file with --data, or keep them in memory \
-                   with --memory";
-    place.context(nowhere).map(Some)
-}
-
-/// Returns the enabled providers, and a line about each whose key is missing. It is an error if none is left and there
-/// are no others, because
-/// falling back to the demo would hide that.
-fn providers(
-    tables: &[table::ProviderTable],
-    environment: &Environment<'_>,
-    has_others: bool,
-) -> Result<(Vec<Provider>, Vec<String>)> {
-    if tables.is_empty() {
-        return Ok((Provider::of_environment(environment)?, Vec::new()));
-    }
-    let (mut on, mut off) = (Vec::new(), Vec::new());
-    for table in tables {
-        let name = &table.name;
-        let resolved = Provider::resolve(table, environment);
-        let (provider, missing) = resolved.with_context(|| format!("provider {name:?}"))?;
-        on.extend(provider);
-        off.extend(missing.iter().map(|missing| format!("provider {name:?}: {missing}")));
-    }
-    if on.is_empty() && !has_others {
-        bail!("{}", off.join("; "));
-    }
-    Ok((on, off))
-}
-
-/// Returns the data file beside which keys and logins are kept, or where it would be by default.
-fn private_place(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Option<PathBuf> {
-    let place = named_data(flags, environment, of_file).or_else(|| environment.data_path());
-    place.filter(|_| !flags.forgets)
-}
-
-/// Returns the file that conversations are kept in, if one is named.
-fn named_data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Option<PathBuf> {
-    flags.data.clone().or_else(|| environment.get("EVERTURN_DATA").or(of_file).map(PathBuf::from))
-}
-
 fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let of_keys = file.providers.iter().filter_map(|table| table.api_key_file.as_ref());
     let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(PathBuf::from));
@@ -457,21 +359,6 @@ fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let is_secret = is_secret || mcp::has_secrets(&file.mcp);
     let of_servers = mcp::secret_files(&file.mcp).map(PathBuf::from);
     path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).chain(of_servers).collect()
-}
-
-/// Returns the listen address of the command line, else of the environment.
-fn given_listen(flags: &Flags, environment: &Environment<'_>) -> Option<String> {
-    flags.listen.clone().or_else(|| environment.get("EVERTURN_LISTEN"))
-}
-
-/// Parses `HOST:PORT`, where the host is an IP address or `localhost`, or only a port.
-fn parse_listen(text: &str) -> Result<SocketAddr> {
-    let text = text.trim();
-    let port = text.strip_prefix("localhost:").unwrap_or(text).parse();
-    let local = port.map(|port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
-    local.or_else(|_| text.parse()).ok().with_context(|| {
-        format!("cannot listen on {text:?}: write an IP address and a port, like {DEFAULT_LISTEN}")
-    })
 }
 
 #[cfg(test)]
