@@ -6,18 +6,22 @@ use everturn_kernel::Millis;
 /// Calls let go at once.
 const FIRST: u64 = 8;
 
-/// The ramp ends after this many milliseconds, or begins anew after so long a pause.
+/// The ramp begins anew after this many milliseconds.
 const LONGEST_MS: u64 = 16_000;
+
+/// How far the ramp runs ahead of the calls that are made, in milliseconds: what nobody uses says nothing about what is possible.
+const AHEAD_MS: u64 = 1_000;
 
 /// Lets more and more calls go.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ramp {
-    since: Option<Millis>,
+    began: Option<Millis>,
+    /// From when it doubles: when it began, or later if fewer calls were made than could have been.
+    since: Millis,
     let_go: u64,
     accepted: u64,
     /// Whether a call was refused, so that acceptance says little.
     is_limited: bool,
-    last: Millis,
     /// How many were let go in the last ramp that met no refusal.
     proven: u64,
 }
@@ -30,10 +34,17 @@ impl Ramp {
 
     /// Returns when the next call may go.
     pub(crate) fn room_at(&self, others: u64, now: Millis) -> Millis {
-        let Some(since) = self.since.filter(|_| now.since(self.last) < LONGEST_MS) else { return now };
+        if self.is_over(now) { now } else { self.since.plus(self.takes_ms(others)).max(now) }
+    }
+
+    fn is_over(&self, now: Millis) -> bool {
+        self.began.is_none_or(|began| now.since(began) >= LONGEST_MS)
+    }
+
+    /// After how many milliseconds so many more calls may have been made.
+    fn takes_ms(&self, others: u64) -> u64 {
         let known = self.proven.saturating_add(self.accepted);
-        let n = self.let_go.saturating_add(others).saturating_sub(known);
-        since.plus(reached_ms(n)).max(now)
+        reached_ms(self.let_go.saturating_add(others).saturating_sub(known))
     }
 
     /// A call was accepted, and no other node makes calls: a fast provider is not slowed by the clock.
@@ -42,12 +53,12 @@ impl Ramp {
     }
 
     pub(crate) fn take(&mut self, now: Millis) {
-        if self.since.is_none() || now.since(self.last) >= LONGEST_MS {
+        if self.is_over(now) {
             let proven = self.let_go.max(self.proven / 2);
-            *self = Self { since: Some(now), let_go: 0, accepted: 0, last: now, proven, ..*self };
+            *self = Self { began: Some(now), since: now, let_go: 0, accepted: 0, proven, ..*self };
         }
         self.let_go = self.let_go.saturating_add(1);
-        self.last = now;
+        self.since = self.since.max(Millis(now.0.saturating_sub(AHEAD_MS + self.takes_ms(0))));
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a run showed.
 
+use std::collections::BTreeMap;
+
 use everturn_pacing::Priority;
 
 use super::load::Wish;
@@ -20,15 +22,16 @@ pub struct Figures {
     /// From wanting to the first byte, in milliseconds, per call.
     interactive_ms: Vec<u64>,
     background_ms: Vec<u64>,
-    greedy_ms: Vec<u64>,
+    callers_ms: BTreeMap<u8, Vec<u64>>,
 }
 
 impl Figures {
     pub(super) fn served(&mut self, now: u64, waited_ms: u64, wish: &Wish) {
         self.last_ms = now;
         self.accepted_ms.push(now);
+        wish.caller.into_iter().for_each(|of| self.callers_ms.entry(of).or_default().push(waited_ms));
         match wish.priority {
-            _ if wish.caller == Some(0) => self.greedy_ms.push(waited_ms),
+            _ if wish.caller == Some(0) => {}
             Priority::Interactive => self.interactive_ms.push(waited_ms),
             Priority::Background => self.background_ms.push(waited_ms),
         }
@@ -44,9 +47,10 @@ impl Figures {
         quantile(&self.interactive_ms, part)
     }
 
-    /// Returns the mean wait of interactive calls, in milliseconds.
-    pub fn mean_ms(&self) -> u64 {
-        self.interactive_ms.iter().sum::<u64>() / self.interactive_ms.len().max(1) as u64
+    /// Returns the mean and the longest wait of each caller but the greedy one, in milliseconds.
+    pub fn callers_ms(&self) -> impl Iterator<Item = (u64, u64)> {
+        let of = |waits: &Vec<u64>| (waits.iter().sum::<u64>() / waits.len() as u64, quantile(waits, 1.0));
+        self.callers_ms.range(1..).map(move |(_, waits)| of(waits))
     }
 
     /// Returns how much of the provider's capacity was used, 0 to 1: how many calls were accepted in the time in which

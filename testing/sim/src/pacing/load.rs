@@ -89,9 +89,19 @@ impl Load {
         Self::of(format!("9 callers, {each} turns each at once"), wishes.collect())
     }
 
-    /// Adds a caller that wants so many calls at once.
-    pub fn beside_greedy(mut self, turns: usize) -> Self {
-        self.wishes.extend(vec![Wish { caller: Some(0), ..wish(0) }; turns]);
+    /// Nine callers that want so many calls a minute each, at random times.
+    pub fn steady_callers(a_minute: f64, minutes: u64, seed: u64) -> Self {
+        let of = |caller: u8| {
+            let calls = Self::steady(a_minute, minutes, seed * 10 + u64::from(caller)).wishes;
+            calls.into_iter().map(move |wish| Wish { caller: Some(caller), ..wish })
+        };
+        let name = format!("9 callers, {a_minute} a minute each for {minutes} min");
+        Self::of(name, (1..10).flat_map(of).collect())
+    }
+
+    /// Adds a caller that wants so many calls at once, at this time.
+    pub fn beside_greedy(mut self, turns: usize, at_ms: u64) -> Self {
+        self.wishes.extend(vec![Wish { caller: Some(0), ..wish(at_ms) }; turns]);
         self.name = format!("{}, beside one with {turns}", self.name);
         self
     }

@@ -37,7 +37,7 @@ pub fn scenarios() -> Vec<Scenario> {
             add(Load::at_once(500).on_nodes(3));
             if matches!(rule, FIXED | BUCKET) {
                 add(Load::callers(20));
-                add(Load::callers(20).beside_greedy(1_000));
+                add(Load::callers(20).beside_greedy(1_000, 0));
                 add(Load::steady(57.0, 20, 7));
                 add(Load::bursts(45, MINUTE, 10));
                 add(Load::interactive(20_000, 20));
