@@ -27,6 +27,7 @@ mod panel;
 mod proxy;
 mod socket;
 mod token;
+mod upgrade;
 mod usage;
 
 /// What only Ann has said, and what only her conversations are called.
