@@ -13,6 +13,7 @@ mod control;
 mod document;
 mod export;
 mod guard;
+mod held;
 mod history;
 mod limit;
 mod nodes;
