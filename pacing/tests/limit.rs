@@ -130,6 +130,24 @@ fn no_limit_is_exceeded_or_left_unused() {
     }
 }
 
+/// The same of calls at once, whatever is left of a process that ended: its calls end with it.
+#[test]
+fn calls_at_once_are_neither_exceeded_nor_left_unused() {
+    for (nodes, restarts, most) in [(1, false, 50), (1, true, 50), (3, false, 55)] {
+        let mut world = World::new(Terms { parallel: Some(50), ..Terms::default() }, nodes, 3_000);
+        world.play(START + 3_000);
+        (0..nodes).for_each(|node| world.want(node, 10_000 / nodes));
+        for at in [4_500, 100_000, 255_000].into_iter().filter(|_| restarts) {
+            world.play(START + at);
+            world.restart(0);
+        }
+        world.play(START + 9 * MINUTE);
+        assert!(world.most_at_once <= most, "{nodes}: {}", world.most_at_once);
+        let (began, ideal) = (world.began.len() as u64, (9 * MINUTE - 3_000) / 3_000 * 50);
+        assert!(began * 100 >= ideal * 97, "{nodes}: {began} of {ideal}");
+    }
+}
+
 #[test]
 fn what_a_caller_is_told_and_what_counts() {
     let terms = Terms { requests_per_minute: Some(2), priority: Priority::Background, ..Terms::default() };
