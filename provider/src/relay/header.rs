@@ -32,8 +32,8 @@ const CREDENTIALS: [HeaderName; 4] = [
 /// The query field that carries a credential.
 const KEY: &str = "key";
 
-/// Prefixes of Everturn's own headers.
-const OWN: [&str; 2] = ["everturn-", "x-everturn-"];
+/// Prefixes of Everturn's own headers, and of those of a WebSocket, which may carry a token of it.
+const OWN: [&str; 3] = ["everturn-", "x-everturn-", "sec-websocket-"];
 
 /// Removes what belongs to the caller's connection, or was meant for Everturn.
 pub(super) fn strip_request(headers: &mut HeaderMap) {

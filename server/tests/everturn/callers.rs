@@ -81,6 +81,16 @@ async fn make_token(home: &Home, words: &[&str]) -> String {
     stdout(&made).trim().to_owned()
 }
 
+/// Returns a token in base64url, as a subprotocol of a WebSocket carries it.
+fn encoded(token: &str) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let letters = |bytes: &[u8]| {
+        let bits = bytes.iter().chain(&[0; 2]).take(3).fold(0, |bits, byte| bits << 8 | usize::from(*byte));
+        (0..=bytes.len()).map(move |n| char::from(LETTERS[bits >> (18 - 6 * n) & 63]))
+    };
+    token.as_bytes().chunks(3).flat_map(letters).collect()
+}
+
 impl World {
     async fn new() -> Self {
         let provider = Loopback::with(model).await;

@@ -26,6 +26,9 @@ const PREFLIGHT_AGE: Duration = Duration::from_secs(3600);
 /// Headers by which a proxy says that it forwards a request.
 const FORWARDED: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
+/// A shorter token of the administrator might be a part of any URL, in characters.
+const LONG: usize = 16;
+
 /// The header in which a proxy names the caller of a request, unless another one is configured.
 const NAMED: HeaderName = HeaderName::from_static("x-everturn-caller");
 
@@ -99,6 +102,9 @@ impl Rules {
 
     /// Returns who the request is by; `None` if it lacks a token that it needs, or a proxy does not say.
     pub(super) fn caller(&self, request: &Request) -> Option<Caller> {
+        if self.is_in_url(request) {
+            return None;
+        }
         if let Some(caller) = token::shown(request.headers()).find_map(|shown| self.whose(&shown.hash())) {
             return if caller.may(Scope::Proxy) {
                 self.named(request.headers(), &caller)
@@ -113,6 +119,13 @@ impl Rules {
         let is_page =
             reads && !request.headers().contains_key(UPGRADE) && (self.is_open)(request.uri().path());
         is_page.then(Caller::nobody)
+    }
+
+    /// Whether the URL contains a token, whoever shows which one in a header: it would end up in logs, also in a provider's.
+    fn is_in_url(&self, request: &Request) -> bool {
+        let url = request.uri().path_and_query().map_or("", |url| url.as_str());
+        let mut parts = url.split(['/', '?', '&', '=', ':']).filter(|part| part.len() >= LONG);
+        self.asks() && parts.any(|part| self.whose(&TokenHash::of(part.as_bytes())).is_some())
     }
 
     /// Returns the name of whom the request is by, also of an administrator.

@@ -20,16 +20,17 @@ async fn a_token_in_a_url_opens_nothing_and_no_token_is_logged() {
         "/conversations/{}",
         "/callers/{}",
         "/p/sim/v1/{}",
+        "/p/own/v1/{}:x?key={}",
         "/v1/models/{}",
         "/v1beta/models/gemini-a:generateContent?key={}",
         "/ws?token={}",
         "/api/chat/ws?bearer={}",
     ] {
         let place = place.replace("{}", &world.ann);
-        assert_eq!(send(&world.server, Method::GET, &place, &[], String::new()).await.status, 401, "{place}");
-        // And where the request is somebody's.
-        world.ask(&world.ben, "GET", &place, None).await.text().await;
-        world.ask(ADMIN, "GET", &place, None).await.text().await;
+        // Also where the request is somebody's.
+        for token in ["", &world.ann, &world.ben, ADMIN] {
+            assert_eq!(world.ask(token, "GET", &place, None).await.status, 401, "{place}");
+        }
     }
     for name in ["cookie", "referer", "origin", "x-everturn-caller", "sec-websocket-key", "from"] {
         let headers = [(name, world.ann.as_str())];
@@ -39,6 +40,10 @@ async fn a_token_in_a_url_opens_nothing_and_no_token_is_logged() {
     let bearer = format!("bearer {}", &world.ann[..60]);
     let cut = [("authorization", bearer.as_str())];
     assert_eq!(send(&world.server, Method::GET, "/models", &cut, String::new()).await.status, 401);
+    assert_eq!(world.provider.requests().len(), 0, "no provider sees one");
+    let protocols = format!("everturn, bearer.{}", encoded(&world.ann));
+    let headers = [("sec-websocket-protocol", protocols.as_str())];
+    assert_eq!(send(&world.server, Method::GET, "/models", &headers, String::new()).await.status, 200);
     world.chat(&world.ann, &json!({ "message": "Hello" })).await;
     world.json(ADMIN, "/audit").await;
     let page = send(&world.server, Method::GET, "/", &[], String::new()).await;
@@ -47,7 +52,8 @@ async fn a_token_in_a_url_opens_nothing_and_no_token_is_logged() {
     let log = std::fs::read_to_string(&log).unwrap();
     assert!(log.contains("TRACE") || log.contains("DEBUG"), "it is a log of all: {log}");
     for token in [world.ann.as_str(), &world.ben, ADMIN] {
-        let line = log.lines().find(|line| line.contains(token));
+        let encoded = encoded(token);
+        let line = log.lines().find(|line| line.contains(token) || line.contains(&encoded));
         assert_eq!(line, None);
     }
 }

@@ -114,8 +114,11 @@ async fn a_token_is_taken_in_every_header_that_clients_have_and_never_passed_on(
     let world = World::new().await;
     let body = r#"{"model":"claude-a","messages":[],"max_tokens":5}"#;
     let bearer = format!("Bearer {}", world.ann);
+    let encoded = encoded(&world.ann);
+    let protocols = format!("everturn, bearer.{encoded}");
     for (name, value) in [
         ("authorization", &bearer),
+        ("sec-websocket-protocol", &protocols),
         ("x-api-key", &world.ann),
         ("x-goog-api-key", &world.ann),
         ("api-key", &world.ann),
@@ -140,7 +143,7 @@ async fn a_token_is_taken_in_every_header_that_clients_have_and_never_passed_on(
     assert_eq!(answer.status, 200);
     for request in world.provider.requests() {
         let seen = format!("{:?}", request.headers);
-        assert!(!seen.contains("evt_"), "{seen}");
+        assert!(!seen.contains("evt_") && !seen.contains(&encoded), "{seen}");
     }
 }
 
