@@ -89,6 +89,12 @@ impl Caller {
         Self { name, scopes, ended, witness: None }
     }
 
+    /// Another caller that may do the same, and ends with this one.
+    #[must_use]
+    pub fn renamed(&self, name: CallerName) -> Self {
+        Self { name: Some(name), ..self.clone() }
+    }
+
     /// The same caller, named by a proxy. It ends with either.
     #[must_use]
     pub fn named_by(self, proxy: &Self) -> Self {

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard},
 };
 
 use everturn_orchestrator::{Caller, Clock, Scope, SystemClock, Terms};
@@ -89,6 +89,8 @@ struct Book {
     known: HashMap<TokenHash, Entry>,
     /// Those without a valid token.
     revoked: HashSet<CallerName>,
+    /// Whom proxies name besides, all in one: it ends when one of them may have become known. Empty until somebody is named.
+    guests: OnceLock<Caller>,
 }
 
 struct Entry {
@@ -107,7 +109,15 @@ impl Callers {
         let mut book = self.book.write().unwrap_or_else(PoisonError::into_inner);
         book.asks |= !all.is_empty();
         let mut before = std::mem::take(&mut book.known);
-        book.revoked.clear();
+        let revoked = std::mem::take(&mut book.revoked);
+        let mut names: HashSet<_> = before.values().map(|entry| entry.known.name.clone()).collect();
+        names.extend(revoked);
+        if all.iter().any(|known| !names.contains(&known.name)) {
+            // Those who go on connect again, and are asked for anew.
+            if let Some(guests) = book.guests.take() {
+                guests.end();
+            }
+        }
         for known in all {
             let Some(token) = known.token else {
                 book.revoked.insert(known.name);
@@ -158,7 +168,8 @@ impl Callers {
         let book = self.read();
         let Some(entry) = book.known.values().find(|entry| entry.known.name == *name) else {
             let may = !book.revoked.contains(name);
-            return may.then(|| Caller::new(name.clone(), vec![Scope::Chat, Scope::Calls]).named_by(proxy));
+            let guests = || Caller::new(name.clone(), vec![Scope::Chat, Scope::Calls]);
+            return may.then(|| book.guests.get_or_init(guests).renamed(name.clone()).named_by(proxy));
         };
         let may = !entry.has_expired(self.clock.now().0) && !entry.caller.may(Scope::Proxy);
         may.then(|| entry.caller.clone().named_by(proxy))

@@ -86,6 +86,21 @@ async fn whom_a_proxy_names_is_the_caller() {
     assert_eq!(world.ask_for(&proxy, &["root"], "/providers", None).await.status, 200);
 }
 
+/// The way to lock out somebody whom only the proxy knows.
+#[tokio::test]
+async fn what_somebody_opened_ends_when_a_token_of_that_name_is_made_and_revoked() {
+    let (world, proxy) = World::new().await.with_proxy().await;
+    let said = json!({ "message": "hi", "conversationId": "c" });
+    ndjson(world.ask_for(&proxy, &["dora"], "/chat", Some(&said)).await).await;
+    let stream = world.ask_for(&proxy, &["dora"], "/conversations/c/events", None).await;
+    assert_eq!(stream.status, 200);
+    make_token(&world.home, &["dora"]).await;
+    assert!(world.home.run(&["token", "revoke", "dora"]).await.status.success());
+    assert!(timeout(DEADLINE, stream.try_text()).await.expect("it ends").is_none(), "it is cut off");
+    assert_eq!(world.ask_for(&proxy, &["dora"], "/conversations/c/events", None).await.status, 401);
+    assert_eq!(world.ask_for(&proxy, &["cleo"], "/models", None).await.status, 200);
+}
+
 #[tokio::test]
 async fn neither_the_name_nor_the_proxys_token_is_passed_on() {
     let (world, proxy) = World::new().await.with_proxy().await;
