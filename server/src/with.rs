@@ -5,10 +5,11 @@
 
 mod child;
 mod file;
+mod own;
 mod program;
 mod upstream;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, process::ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -29,16 +30,17 @@ pub(crate) async fn run(args: &cli::With, environment: &Environment<'_>) -> Resu
     let Some((name, words)) = args.command.split_first() else { bail!("name the program to run") };
     let program = Program::of(name);
     let lookup = |variable: &str| environment.get(variable);
-    let (url, private) = match args.server.clone().or_else(|| environment.get(SERVER)) {
-        Some(url) => (checked(&url)?, None),
+    let (url, private, own) = match args.server.clone().or_else(|| environment.get(SERVER)) {
+        Some(url) => (checked(&url)?, None, Vec::new()),
         None => {
-            let config = upstream::config(&program.upstreams(&lookup));
+            let own = (program.own)(&lookup, &env::current_dir().unwrap_or_default());
+            let config = upstream::config(&program.upstreams(&lookup), &own);
             let config = Config::of_text(&config).context("cannot point the program at its provider")?;
             let private = Private::start(config, Storage::Memory, None).await?;
-            (private.url.clone(), Some(private))
+            (private.url.clone(), Some(private), own)
         }
     };
-    let site = Site { url: &url, environment: &lookup };
+    let site = Site { url: &url, environment: &lookup, own: &own };
     let told = program.told(&site, words)?;
     let mut variables = told.variables;
     variables.push((SERVER.to_owned(), url.clone()));

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{
     file::OwnFile,
     upstream::{
-        Upstream,
+        OwnProvider, Upstream,
         Vendor::{self, Anthropic, Gemini, OpenAi},
     },
 };
@@ -29,6 +29,8 @@ pub(super) struct Program {
     more: fn(&Site<'_>, &[OsString]) -> Result<Told>,
     /// Where its calls go, where that is more than the variables say.
     upstreams: Option<fn(&Lookup<'_>) -> Vec<Upstream>>,
+    /// Finds the providers of its user's configuration, from the directory that it is started in.
+    pub(super) own: fn(&Lookup<'_>, &Path) -> Vec<OwnProvider>,
 }
 
 /// The server, and the environment of the user.
@@ -36,6 +38,8 @@ pub(super) struct Site<'a> {
     /// The address of the server, without a slash at its end.
     pub(super) url: &'a str,
     pub(super) environment: &'a Lookup<'a>,
+    /// The providers of its user's configuration that the server passes calls on to.
+    pub(super) own: &'a [OwnProvider],
 }
 
 /// Looks up a variable of the environment.
@@ -59,8 +63,8 @@ const PROGRAMS: [Program; 10] = [
         upstreams: Some(codex::upstreams),
         ..Program::of_variables("codex", &[("OPENAI_BASE_URL", OpenAi, "/v1")])
     },
-    Program { more: opencode::told, ..Program::of_variables("opencode", ALL) },
-    Program { more: pi::told, ..Program::of_variables("pi", ALL) },
+    Program { more: opencode::told, own: opencode::own, ..Program::of_variables("opencode", ALL) },
+    Program { more: pi::told, own: pi::own, ..Program::of_variables("pi", ALL) },
     Program::of_variables(
         "aider",
         &[
@@ -101,6 +105,7 @@ impl Program {
             variables,
             more: |_, _| Ok(Told { variables: Vec::new(), arguments: Vec::new(), file: None }),
             upstreams: None,
+            own: |_, _| Vec::new(),
         }
     }
 

@@ -1,7 +1,5 @@
 //! Where a program's calls go.
 
-use std::fmt::Write as _;
-
 /// A vendor's API, as its own clients call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vendor {
@@ -65,18 +63,28 @@ impl Upstream {
     }
 }
 
+/// A provider that a program's user has added to its configuration.
+#[derive(Debug)]
+pub(super) struct OwnProvider {
+    /// Its name there.
+    pub(super) id: String,
+    pub(super) base_url: String,
+    /// The provider of our server that its calls go to. No model's name begins like this.
+    pub(super) door: String,
+}
+
 /// Returns the configuration of a server that passes calls on to these, with the credentials that they come with.
-pub(super) fn config(upstreams: &[Upstream]) -> String {
-    let mut text = String::new();
-    for Upstream { vendor, base_url } in upstreams {
-        for (name, kind) in vendor.providers() {
-            // Writing to a string cannot fail.
-            let _ = write!(
-                text,
-                "[[provider]]\nname = {name:?}\nkind = {kind:?}\nbase_url = {base_url:?}\ncredential = \"client\"\n\
-                 models = [\"any\"]\n"
-            );
-        }
-    }
-    text
+pub(super) fn config(upstreams: &[Upstream], own: &[OwnProvider]) -> String {
+    let of_vendors = upstreams.iter().flat_map(|Upstream { vendor, base_url }| {
+        vendor.providers().iter().map(move |(name, kind)| (*name, *kind, base_url.as_str()))
+    });
+    // Their calls go to paths of their own, so they come last and their kind does not matter.
+    let own = own.iter().map(|own| (&*own.door, "openai-chat", &*own.base_url));
+    let table = |(name, kind, base_url): (&str, &str, &str)| {
+        format!(
+            "[[provider]]\nname = {name:?}\nkind = {kind:?}\nbase_url = {base_url:?}\ncredential = \"client\"\n\
+             models = [\"any\"]\n"
+        )
+    };
+    of_vendors.chain(own).map(table).collect()
 }

@@ -1,6 +1,6 @@
 //! Programs run by `everturn with`.
 
-use std::{process::Stdio, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio, time::Duration};
 
 use everturn_sim::{Loopback, Reply};
 use serde_json::json;
@@ -83,6 +83,153 @@ async fn a_program_joins_a_running_server_and_sits_through_its_waits() {
     let output = home.run(&words).await;
     assert!(stdout(&output).starts_with("200 req-1"), "{}{}", stdout(&output), stderr(&output));
     assert_eq!((output.status.code(), provider.requests().len()), (Some(7), 3));
+}
+
+/// Puts a program of this name into a directory, and returns the path that finds it first.
+fn install(home: &Home, name: &str, script: &str) -> String {
+    let bin = home.place("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join(name), format!("#!/usr/bin/env python3\n{script}")).unwrap();
+    fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+}
+
+/// Calls a provider by its address, as a program would, and prints the answer.
+const CALL: &str = r#"
+import json, os, re, sys, urllib.request
+def call(url, path):
+    body = b'{ "model": "openrouter/auto",  "messages": [] }'
+    headers = {"content-type": "application/json", "authorization": "Bearer sk-own-12345678"}
+    with urllib.request.urlopen(urllib.request.Request(url + path, body, headers)) as answer:
+        print(answer.status, answer.read().decode())
+"#;
+
+/// What the provider got: path, key and body.
+fn got(provider: &Loopback) -> Vec<(String, String, String)> {
+    let got = provider.requests().into_iter().map(|request| {
+        let key = request.header("authorization").unwrap_or_default().to_owned();
+        (request.path.clone(), key, String::from_utf8_lossy(&request.body).into_owned())
+    });
+    got.collect()
+}
+
+fn sent(path: &str) -> (String, String, String) {
+    let body = r#"{ "model": "openrouter/auto",  "messages": [] }"#;
+    (path.to_owned(), "Bearer sk-own-12345678".to_owned(), body.to_owned())
+}
+
+#[tokio::test]
+async fn opencode_calls_the_providers_of_its_users_files_through_the_server() {
+    let [nobody, global, local, gateway] = [
+        Loopback::start([]).await,
+        Loopback::start([answered()]).await,
+        Loopback::start([answered()]).await,
+        Loopback::start([answered()]).await,
+    ];
+    let home = Home::empty();
+    let script = r#"
+providers = json.loads(os.environ["OPENCODE_CONFIG_CONTENT"])["provider"]
+for name in ["openrouter", "local", "anthropic"]:
+    call(providers[name]["options"]["baseURL"], "/chat/completions")
+print(sorted(providers))
+"#;
+    let path = install(&home, "opencode", &format!("{CALL}{script}"));
+    let project = home.place("project/inner");
+    let files = [
+        (
+            "opencode/opencode.json",
+            json!({ "provider": {
+            "openrouter": { "api": format!("{}/api/v1", global.base_url()), "options": { "apiKey": "k" } },
+            "local": { "options": { "baseURL": nobody.base_url() } },
+        } })
+            .to_string(),
+        ),
+        ("opencode.json", "{ broken, but above the project".to_owned()),
+        ("project/.git/HEAD", String::new()),
+        (
+            "project/opencode.json",
+            json!({ "provider": { "local": { "options": { "baseURL": nobody.base_url() } } } }).to_string(),
+        ),
+        (
+            "project/opencode.jsonc",
+            format!(
+                "{{ // of the project\n\"provider\": {{ \"local\": {{ \"options\": {{ \"baseURL\": \"{}/v1/\", }} }} }} }}",
+                local.base_url()
+            ),
+        ),
+        (
+            "project/inner/.opencode/opencode.json",
+            json!({ "provider": {
+            "anthropic": { "options": { "baseURL": gateway.base_url() } },
+            "variable": { "options": { "baseURL": "http://${HOST}/v1" } },
+            "wrong": { "options": { "baseURL": "ftp://127.0.0.1" } },
+        } })
+            .to_string(),
+        ),
+        ("project/inner/opencode.json", "{ \"provider\": ".to_owned()),
+    ];
+    for (name, text) in &files {
+        fs::create_dir_all(home.place(name).parent().unwrap()).unwrap();
+        fs::write(home.place(name), text).unwrap();
+    }
+    let mut command = home.command(&["with", "opencode"]);
+    command.current_dir(&project).env("PATH", path);
+    let output = timeout(DEADLINE, command.output()).await.unwrap().unwrap();
+    let answer = "200 {\"type\":\"message\",\"content\":[]}\n".repeat(3);
+    let names = "['anthropic', 'google', 'local', 'openai', 'openrouter']\n";
+    assert_eq!(stdout(&output), answer + names, "{}", stderr(&output));
+    assert_eq!(got(&global), [sent("/api/v1/chat/completions")]);
+    assert_eq!(got(&local), [sent("/v1/chat/completions")]);
+    assert_eq!(got(&gateway), [sent("/chat/completions")]);
+    assert_eq!(nobody.requests().len(), 0);
+    let said = stderr(&output);
+    let [broken, variable, wrong] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert!(
+        broken.starts_with("everturn: cannot read ") && broken.contains("project/inner/opencode.json"),
+        "{broken}"
+    );
+    assert!(
+        variable.contains(
+            "provider \"variable\" is called directly: its name has `?` or `%`, or its address has variables"
+        ),
+        "{variable}"
+    );
+    assert!(wrong.contains("provider \"wrong\" is called directly") && wrong.contains("http://"), "{wrong}");
+    for (name, text) in &files {
+        assert_eq!(fs::read_to_string(home.place(name)).unwrap(), *text, "it was not changed");
+    }
+}
+
+#[tokio::test]
+async fn pi_calls_the_providers_of_its_users_file_through_the_server() {
+    let [own, many] = [Loopback::start([answered(), answered()]).await, Loopback::start([]).await];
+    let home = Home::empty();
+    let script = r#"
+extension = open(sys.argv[sys.argv.index("--extension") + 1]).read()
+providers = re.findall(r'pi.registerProvider\("(.*)", \{ baseUrl: "(.*)" \}\);', extension)
+for name in ["anthropic", "own"]:
+    call(dict(providers)[name], "/v1/messages")
+print([name for name, _ in providers])
+"#;
+    let path = install(&home, "pi", &format!("{CALL}{script}"));
+    fs::create_dir_all(home.place(".pi/agent")).unwrap();
+    let models = json!({ "providers": {
+        "anthropic": { "baseUrl": format!("{}/gateway", own.base_url()) },
+        "many": { "baseUrl": many.base_url(), "models": [{ "id": "a", "baseUrl": many.base_url() }] },
+        "none": { "apiKey": "k" },
+        "own": { "baseUrl": own.base_url(), "api": "anthropic-messages", "apiKey": "k", "models": [{ "id": "m" }] },
+    } });
+    fs::write(home.place(".pi/agent/models.json"), format!("// mine\n{models}")).unwrap();
+    let mut command = home.command(&["with", "pi"]);
+    command.env("PATH", path);
+    let output = timeout(DEADLINE, command.output()).await.unwrap().unwrap();
+    let answer = "200 {\"type\":\"message\",\"content\":[]}\n".repeat(2);
+    let names = "['anthropic', 'openai', 'google', 'anthropic', 'own']\n";
+    assert_eq!(stdout(&output), answer + names, "{}", stderr(&output));
+    assert_eq!(got(&own), [sent("/gateway/v1/messages"), sent("/v1/messages")]);
+    let said =
+        "everturn: pi's provider \"many\" is called directly: its models have addresses of their own\n";
+    assert_eq!(stderr(&output), said);
 }
 
 #[tokio::test]

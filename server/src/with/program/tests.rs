@@ -12,7 +12,7 @@ fn told(command: &str, environment: &[(&str, &str)]) -> (Told, Vec<Upstream>) {
     let known: BTreeMap<&str, &str> = environment.iter().copied().collect();
     let lookup = |name: &str| known.get(name).map(|value| (*value).to_owned());
     let program = Program::of(&command.into());
-    let site = Site { url: URL, environment: &lookup };
+    let site = Site { url: URL, environment: &lookup, own: &[] };
     (program.told(&site, &["--version".into()]).unwrap(), program.upstreams(&lookup))
 }
 
@@ -42,7 +42,7 @@ fn every_program_calls_the_server_and_the_server_its_vendor() {
             told.file.as_ref().map_or_else(String::new, |file| fs::read_to_string(file.path()).unwrap())
         );
         assert!(all.contains(URL), "{program}: {all}");
-        Config::of_text(&upstream::config(&upstreams)).unwrap();
+        Config::of_text(&upstream::config(&upstreams, &[])).unwrap();
     }
 }
 
