@@ -141,6 +141,9 @@ fn unreadable(error: &io::Error) -> Passed {
 
 fn write(directory: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut file = tempfile::tempfile_in(directory)?;
+    // Without a name it still is as readable as any new file.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     file.write_all(bytes)?;
     Ok(file)
 }

@@ -18,6 +18,8 @@ mod hostile;
 mod identity;
 mod messages;
 mod models;
+#[cfg(target_os = "linux")]
+mod spool;
 
 /// A server whose only provider speaks the Messages API.
 async fn messages_server(provider: &Loopback, retry: &str) -> Server {
