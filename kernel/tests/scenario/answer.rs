@@ -84,8 +84,8 @@ fn the_providers_finish_reason_is_published() {
 }
 
 #[test]
-fn a_stop_keeps_the_partial_text() {
-    let speaks = vec![text("Hel"), Beat::Hang];
+fn a_stop_keeps_the_partial_text_and_what_it_used_so_far() {
+    let speaks = vec![text("Hel"), usage(10, 1), usage(10, 2), Beat::Hang];
     let script = Script {
         steps: vec![vec![speaks]],
         outside: vec![(50, Input::Abort), (60, Input::Abort)],
@@ -98,8 +98,9 @@ fn a_stop_keeps_the_partial_text() {
      0 > call 0.0
      0 text-delta delta="Hel"
     50 > abort
+    50 usage usage={"inputTokens":10,"outputTokens":2}
     50 | Assistant text text="Hel"
-    50 done durationMs=50 firstTokenMs=0 reason="aborted"
+    50 done durationMs=50 firstTokenMs=0 reason="aborted" usage={"inputTokens":10,"outputTokens":2}
     50 turn-sealed
     "#);
 }

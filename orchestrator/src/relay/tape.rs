@@ -116,10 +116,11 @@ impl Tape {
         self.lock().head = Some((status, headers));
     }
 
-    /// Says that the next piece ends with the provider's own end of the answer.
+    /// Says that the next piece ends with the provider's own end of the answer. The first counts: from there on, a listener
+    /// misses nothing.
     pub(super) fn last_is_next(&self) {
         let mut inner = self.lock();
-        inner.last = Some(inner.count() + 1);
+        inner.last = inner.last.or(Some(inner.count() + 1));
     }
 
     /// Adds a piece. Returns by how many bytes what is kept has grown.

@@ -21,7 +21,7 @@ use super::{
     AnswerForm, RelayEvent,
     content::{Said, said},
     header, refusal,
-    usage::Ends,
+    usage::{Ends, Found},
 };
 use crate::{
     SseDecoder, Timeouts,
@@ -182,11 +182,13 @@ impl Exchange {
     fn take_piece(&mut self, piece: Bytes) -> Result<(), Failure> {
         let Phase::Reading(_, reading) = &mut self.phase else { return Ok(()) };
         let had_begun = reading.has_begun;
-        if reading.ends.take(self.form, &piece) {
-            // Before its piece, so that nobody leaves between them.
-            self.events.push_back(RelayEvent::LastIsNext);
-        }
+        let Found { is_last, usage } = reading.ends.take(self.form, &piece);
         let found = if had_begun { Ok(true) } else { reading.take(&piece, self.form, self.whole) };
+        // Both before their piece, so that nobody leaves between them.
+        self.events.extend(is_last.then_some(RelayEvent::LastIsNext));
+        if reading.has_begun {
+            self.events.extend(usage.map(StreamEvent::Usage).map(RelayEvent::Fact));
+        }
         let begins = !had_begun && reading.has_begun;
         // A failing event belongs to the answer, in case it is passed on after all.
         self.events.push_back(RelayEvent::Piece(self.endpoint.veil().whole().overwrite(piece)));

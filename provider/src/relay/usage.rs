@@ -17,6 +17,9 @@ const TAIL: usize = 8 << 10;
 /// How much of the start of an event is kept, in bytes: enough for its name.
 const START: usize = 64;
 
+/// The key of the counts, but in Gemini's API.
+const USAGE: &[u8] = b"\"usage\"";
+
 /// How many places are tried: chunks can have empty counts.
 const TRIES: usize = 8;
 
@@ -25,14 +28,24 @@ const TRIES: usize = 8;
 pub(super) struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// The start of the event that is arriving, and whether its last line has anything in it.
+    /// The start of the event that is arriving, its length so far, and whether its last line has anything in it.
     start: Vec<u8>,
+    length: usize,
     has_text: bool,
 }
 
+/// What the events say that a piece completes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Whether the provider's own end of the answer is among them: nothing that a caller would miss comes after it.
+    pub(super) is_last: bool,
+    /// The newest counts, where a stream has them before its end.
+    pub(super) usage: Option<Usage>,
+}
+
 impl Ends {
-    /// Takes the next bytes of the answer. Returns whether the provider's own end of it is among them, complete.
-    pub(super) fn take(&mut self, form: AnswerForm, piece: &Bytes) -> bool {
+    /// Takes the next bytes of the answer.
+    pub(super) fn take(&mut self, form: AnswerForm, piece: &Bytes) -> Found {
         if form == AnswerForm::Messages && self.head.len() < HEAD {
             self.head.extend_from_slice(&piece[..piece.len().min(HEAD - self.head.len())]);
         }
@@ -41,16 +54,24 @@ impl Ends {
             self.tail.drain(..self.tail.len().saturating_sub(TAIL));
         }
         self.tail.extend_from_slice(last);
-        let mut is_last = false;
+        let (mut found, mut behind) = (Found::default(), piece.len());
         for line in piece.split_inclusive(|byte| *byte == b'\n') {
+            behind -= line.len();
+            self.length += line.len();
             self.start.extend_from_slice(&line[..line.len().min(START - self.start.len())]);
             self.has_text |= !line.trim_ascii().is_empty();
             if line.ends_with(b"\n") && !std::mem::take(&mut self.has_text) {
-                is_last |= is_end(form, &self.start);
+                // Of one that is long, the end.
+                let end = self.tail.len().saturating_sub(behind);
+                let event = &self.tail[end.saturating_sub(std::mem::take(&mut self.length))..end];
+                found.is_last |= is_end(form, &self.start, event);
+                if matches!(form, AnswerForm::Chat | AnswerForm::Gemini) {
+                    found.usage = counts(form, event).or(found.usage);
+                }
                 self.start.clear();
             }
         }
-        is_last
+        found
     }
 
     /// Returns the counts, if the answer has them where they are expected.
@@ -58,12 +79,12 @@ impl Ends {
         match form {
             AnswerForm::Messages => {
                 let read = |counts| anthropic::Counts::deserialize(counts).ok();
-                let newest = last(&self.tail, "usage", read);
+                let newest = last(&self.tail, USAGE, read);
                 let is_whole = |counts: &anthropic::Counts| counts.usage().input_tokens > 0;
                 // At the end of a stream there may be only those of the answer.
                 let mut counts = match newest.filter(is_whole) {
                     Some(_) => None,
-                    None => first(&self.head, "usage").and_then(read),
+                    None => first(&self.head, USAGE).and_then(read),
                 };
                 match (&mut counts, newest) {
                     (Some(counts), Some(newest)) => counts.update(newest),
@@ -74,52 +95,64 @@ impl Ends {
                     .map(|counts| counts.usage())
                     .filter(|usage| usage.input_tokens > 0 || usage.output_tokens > 0)
             }
-            AnswerForm::Gemini => last(&self.tail, "usageMetadata", |counts| {
-                let counts = gemini::Counts::deserialize(counts).ok()?.usage();
-                Some(counts).filter(|usage| usage.input_tokens > 0 || usage.output_tokens > 0)
-            }),
-            AnswerForm::Responses => last(&self.tail, "usage", |counts| responses::usage(&counts)),
-            AnswerForm::Chat | AnswerForm::Opaque => {
-                last(&self.tail, "usage", |counts| chat::usage(&counts).or_else(|| responses::usage(&counts)))
-            }
+            _ => counts(form, &self.tail),
         }
     }
 }
 
-/// Whether an event with this start is the end of an answer. In JSON, text cannot begin a line.
-fn is_end(form: AnswerForm, start: &[u8]) -> bool {
-    let ends: &[&[u8]] = match form {
-        AnswerForm::Chat => &[b"[DONE]"],
-        AnswerForm::Messages => &[b"message_stop"],
-        AnswerForm::Responses => &[b"response.completed", b"response.incomplete"],
-        // Gemini's streams end with their bodies.
-        AnswerForm::Gemini | AnswerForm::Opaque => &[],
+/// Returns the last counts in a part of an answer, where they are not divided.
+fn counts(form: AnswerForm, text: &[u8]) -> Option<Usage> {
+    match form {
+        AnswerForm::Gemini => last(text, b"\"usageMetadata\"", |counts| {
+            let counts = gemini::Counts::deserialize(counts).ok()?.usage();
+            Some(counts).filter(|usage| usage.input_tokens > 0 || usage.output_tokens > 0)
+        }),
+        AnswerForm::Responses => last(text, USAGE, |counts| responses::usage(&counts)),
+        AnswerForm::Chat | AnswerForm::Opaque => {
+            last(text, USAGE, |counts| chat::usage(&counts).or_else(|| responses::usage(&counts)))
+        }
+        AnswerForm::Messages => None,
+    }
+}
+
+/// Whether an event with this start and end is the end of an answer. In JSON, text cannot begin a line.
+fn is_end(form: AnswerForm, start: &[u8], event: &[u8]) -> bool {
+    let (ends, reason): (&[&[u8]], &[u8]) = match form {
+        // What was used comes after the reason.
+        AnswerForm::Chat => (&[b"[DONE]"], b"\"finish_reason\""),
+        AnswerForm::Gemini => (&[], b"\"finishReason\""),
+        AnswerForm::Messages => (&[b"message_stop"], b""),
+        AnswerForm::Responses => (&[b"response.completed", b"response.incomplete"], b""),
+        AnswerForm::Opaque => return false,
     };
-    start.split(|byte| *byte == b'\n').any(|line| {
+    let is_named = start.split(|byte| *byte == b'\n').any(|line| {
         let value = line.strip_prefix(b"event:").or_else(|| line.strip_prefix(b"data:")).unwrap_or_default();
         let value = value.trim_ascii_start();
         let value = value.strip_prefix(br#"{"type":""#).unwrap_or(value);
         ends.iter().any(|end| value.starts_with(end))
-    })
+    });
+    let is_text = |at| value(&event[at + reason.len()..]).is_some_and(|value| value.starts_with(b"\""));
+    is_named || (!reason.is_empty() && memmem::find_iter(event, reason).any(is_text))
 }
 
-/// Returns the last object under this key that can be read.
-fn last<T>(text: &[u8], key: &str, read: impl Fn(Value) -> Option<T>) -> Option<T> {
-    let quoted = format!("\"{key}\"");
-    let places = memmem::rfind_iter(text, &quoted).take(TRIES);
-    places.filter_map(|at| object(&text[at + quoted.len()..])).find_map(read)
+/// Returns the last object under this key that can be read. Keys are given with their quotes.
+fn last<T>(text: &[u8], key: &[u8], read: impl Fn(Value) -> Option<T>) -> Option<T> {
+    let places = memmem::rfind_iter(text, key).take(TRIES);
+    places.filter_map(|at| object(&text[at + key.len()..])).find_map(read)
 }
 
 /// Returns the first object under this key.
-fn first(text: &[u8], key: &str) -> Option<Value> {
-    let quoted = format!("\"{key}\"");
-    memmem::find_iter(text, &quoted).take(TRIES).find_map(|at| object(&text[at + quoted.len()..]))
+fn first(text: &[u8], key: &[u8]) -> Option<Value> {
+    memmem::find_iter(text, key).take(TRIES).find_map(|at| object(&text[at + key.len()..]))
 }
 
-/// Reads what follows a key. In a string, the key's quotes would be escaped.
+/// Returns what a text begins with after a key. In a string, the key's quotes would be escaped.
+fn value(after_key: &[u8]) -> Option<&[u8]> {
+    Some(after_key.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start())
+}
+
 fn object(after_key: &[u8]) -> Option<Value> {
-    let value = after_key.trim_ascii_start().strip_prefix(b":")?;
-    let read = serde_json::Deserializer::from_slice(value).into_iter::<Value>().next()?.ok()?;
+    let read = serde_json::Deserializer::from_slice(value(after_key)?).into_iter::<Value>().next()?.ok()?;
     read.is_object().then_some(read)
 }
 
@@ -191,6 +224,14 @@ mod tests {
             (Responses, format!(": x\n\nevent: response.completed\ndata: {long}\n\n"), true),
             (Responses, format!("data:{long}\n\n"), true),
             (Gemini, "data: [DONE]\n\n".to_owned(), false),
+            (Chat, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":null}]}\n\n".to_owned(), false),
+            (Chat, "data: {\"choices\":[{\"delta\":{},\"finish_reason\": \"stop\"}]}\n\n".to_owned(), true),
+            (Chat, "data: {\"x\":\"\\\"finish_reason\\\":\\\"stop\\\"\"}\n\n".to_owned(), false),
+            (
+                Gemini,
+                format!("data: {{\"x\":\"{}\",\"finishReason\":\"STOP\"}}\n\n", "y".repeat(3 * TAIL)),
+                true,
+            ),
         ] {
             for size in [1, 7, usize::MAX] {
                 let mut ends = Ends::default();
@@ -199,10 +240,27 @@ mod tests {
                     .chunks(size)
                     .map(|piece| ends.take(form, &Bytes::copy_from_slice(piece)))
                     .collect();
-                assert_eq!(found.pop(), Some(is_last), "{form:?} {size} {text}");
-                assert!(found.iter().all(|is_last| !is_last), "too early: {form:?} {size} {text}");
+                assert_eq!(found.pop().map(|found| found.is_last), Some(is_last), "{form:?} {size} {text}");
+                assert!(found.iter().all(|found| !found.is_last), "too early: {form:?} {size} {text}");
                 assert!(ends.start.is_empty());
             }
+        }
+    }
+
+    #[test]
+    fn counts_before_the_end_are_found_in_the_piece_that_completes_their_event() {
+        let chunk = |tokens: u64| {
+            format!(
+                "data: {{\"candidates\":[],\"usageMetadata\":{{\"promptTokenCount\":6,\"candidatesTokenCount\":{tokens}}}}}\r\n\r\n"
+            )
+        };
+        let text = format!("{}{}data: {{\"x\":1}}\r\n\r\n", chunk(1), chunk(2));
+        for (size, expected) in [(1, vec![1, 2]), (chunk(1).len(), vec![1, 2]), (usize::MAX, vec![2])] {
+            let mut ends = Ends::default();
+            let pieces = text.as_bytes().chunks(size);
+            let found = pieces
+                .filter_map(|piece| ends.take(AnswerForm::Gemini, &Bytes::copy_from_slice(piece)).usage);
+            assert_eq!(found.map(|usage| usage.output_tokens).collect::<Vec<_>>(), expected, "{size}");
         }
     }
 

@@ -16,6 +16,7 @@ mod control;
 mod doors;
 mod hostile;
 mod identity;
+mod leaving;
 mod messages;
 mod models;
 #[cfg(target_os = "linux")]
