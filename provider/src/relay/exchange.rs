@@ -21,7 +21,7 @@ use super::{
     AnswerForm, RelayEvent,
     content::{Said, said},
     header, refusal,
-    usage::{Ends, Found},
+    usage::Ends,
 };
 use crate::{
     SseDecoder, Timeouts,
@@ -182,7 +182,7 @@ impl Exchange {
     fn take_piece(&mut self, piece: Bytes) -> Result<(), Failure> {
         let Phase::Reading(_, reading) = &mut self.phase else { return Ok(()) };
         let had_begun = reading.has_begun;
-        let Found { is_last, usage } = reading.ends.take(self.form, &piece);
+        let (is_last, usage) = reading.ends.take(self.form, &piece);
         let found = if had_begun { Ok(true) } else { reading.take(&piece, self.form, self.whole) };
         // Both before their piece, so that nobody leaves between them.
         self.events.extend(is_last.then_some(RelayEvent::LastIsNext));

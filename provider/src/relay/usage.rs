@@ -34,18 +34,10 @@ pub(super) struct Ends {
     has_text: bool,
 }
 
-/// What the events say that a piece completes.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    /// Whether the provider's own end of the answer is among them: nothing that a caller would miss comes after it.
-    pub(super) is_last: bool,
-    /// The newest counts, where a stream has them before its end.
-    pub(super) usage: Option<Usage>,
-}
-
 impl Ends {
-    /// Takes the next bytes of the answer.
-    pub(super) fn take(&mut self, form: AnswerForm, piece: &Bytes) -> Found {
+    /// Takes the next bytes of the answer. Returns whether they complete the provider's own end of it, after which comes nothing
+    /// that a caller would miss, and the newest counts, where a stream has them before its end.
+    pub(super) fn take(&mut self, form: AnswerForm, piece: &Bytes) -> (bool, Option<Usage>) {
         if form == AnswerForm::Messages && self.head.len() < HEAD {
             self.head.extend_from_slice(&piece[..piece.len().min(HEAD - self.head.len())]);
         }
@@ -54,7 +46,7 @@ impl Ends {
             self.tail.drain(..self.tail.len().saturating_sub(TAIL));
         }
         self.tail.extend_from_slice(last);
-        let (mut found, mut behind) = (Found::default(), piece.len());
+        let (mut is_last, mut newest, mut behind) = (false, None, piece.len());
         for line in piece.split_inclusive(|byte| *byte == b'\n') {
             behind -= line.len();
             self.length += line.len();
@@ -64,14 +56,14 @@ impl Ends {
                 // Of one that is long, the end.
                 let end = self.tail.len().saturating_sub(behind);
                 let event = &self.tail[end.saturating_sub(std::mem::take(&mut self.length))..end];
-                found.is_last |= is_end(form, &self.start, event);
+                is_last |= is_end(form, &self.start, event);
                 if matches!(form, AnswerForm::Chat | AnswerForm::Gemini) {
-                    found.usage = counts(form, event).or(found.usage);
+                    newest = counts(form, event).or(newest);
                 }
                 self.start.clear();
             }
         }
-        found
+        (is_last, newest)
     }
 
     /// Returns the counts, if the answer has them where they are expected.
@@ -240,8 +232,8 @@ mod tests {
                     .chunks(size)
                     .map(|piece| ends.take(form, &Bytes::copy_from_slice(piece)))
                     .collect();
-                assert_eq!(found.pop().map(|found| found.is_last), Some(is_last), "{form:?} {size} {text}");
-                assert!(found.iter().all(|found| !found.is_last), "too early: {form:?} {size} {text}");
+                assert_eq!(found.pop().map(|found| found.0), Some(is_last), "{form:?} {size} {text}");
+                assert!(found.iter().all(|found| !found.0), "too early: {form:?} {size} {text}");
                 assert!(ends.start.is_empty());
             }
         }
@@ -258,8 +250,8 @@ mod tests {
         for (size, expected) in [(1, vec![1, 2]), (chunk(1).len(), vec![1, 2]), (usize::MAX, vec![2])] {
             let mut ends = Ends::default();
             let pieces = text.as_bytes().chunks(size);
-            let found = pieces
-                .filter_map(|piece| ends.take(AnswerForm::Gemini, &Bytes::copy_from_slice(piece)).usage);
+            let found =
+                pieces.filter_map(|piece| ends.take(AnswerForm::Gemini, &Bytes::copy_from_slice(piece)).1);
             assert_eq!(found.map(|usage| usage.output_tokens).collect::<Vec<_>>(), expected, "{size}");
         }
     }

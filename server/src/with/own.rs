@@ -50,13 +50,19 @@ fn check(provider: &OwnProvider) -> Result<()> {
 
 /// Reads JSON with comments, and with commas behind the last member.
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
-    let (mut plain, mut rest) = (String::new(), text);
+    let (mut plain, mut rest, mut is_quoted) = (String::new(), text, false);
     while let Some(next) = rest.chars().next() {
         let (kept, skipped) = match next {
-            '"' => (string(rest), 0),
-            '/' if rest.starts_with("//") => (0, rest.find('\n').unwrap_or(rest.len())),
-            '/' if rest.starts_with("/*") => (0, rest[2..].find("*/").map_or(rest.len(), |end| end + 4)),
-            '}' | ']' => {
+            '"' => {
+                is_quoted = !is_quoted;
+                (1, 0)
+            }
+            '\\' if is_quoted => (1 + rest[1..].chars().next().map_or(0, char::len_utf8), 0),
+            '/' if !is_quoted && rest.starts_with("//") => (0, rest.find('\n').unwrap_or(rest.len())),
+            '/' if !is_quoted && rest.starts_with("/*") => {
+                (0, rest[2..].find("*/").map_or(rest.len(), |end| end + 4))
+            }
+            '}' | ']' if !is_quoted => {
                 plain.truncate(plain.trim_end().trim_end_matches(',').len());
                 (1, 0)
             }
@@ -66,17 +72,6 @@ pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
         rest = &rest[kept + skipped..];
     }
     serde_json::from_str(&plain)
-}
-
-/// Returns the length of the string that a text begins with.
-fn string(text: &str) -> usize {
-    let mut is_escaped = false;
-    let ends = |c: char| {
-        let ends = c == '"' && !is_escaped;
-        is_escaped = c == '\\' && !is_escaped;
-        ends
-    };
-    text[1..].find(ends).map_or(text.len(), |end| end + 2)
 }
 
 #[cfg(test)]

@@ -71,40 +71,31 @@ fn response(dialect: Dialect, status: StatusCode, why: String) -> Response {
     (status, Json(body(dialect, status, &refusal::shortened(why)))).into_response()
 }
 
+/// Statuses, as the Messages API and Gemini's name them.
+const KINDS: [(u16, &str, &str); 9] = [
+    (400, "invalid_request_error", "INVALID_ARGUMENT"),
+    (401, "authentication_error", "UNAUTHENTICATED"),
+    (403, "permission_error", "PERMISSION_DENIED"),
+    (404, "not_found_error", "NOT_FOUND"),
+    (413, "request_too_large", "INVALID_ARGUMENT"),
+    (429, "rate_limit_error", "RESOURCE_EXHAUSTED"),
+    (503, "overloaded_error", "UNAVAILABLE"),
+    (504, "timeout_error", "DEADLINE_EXCEEDED"),
+    (529, "overloaded_error", "UNAVAILABLE"),
+];
+
 /// Returns the body of an error.
 pub(super) fn body(dialect: Dialect, status: StatusCode, message: &str) -> Value {
+    let known = KINDS.iter().find(|(known, ..)| *known == status.as_u16());
+    let (_, kind, name) = known.unwrap_or(&(0, "api_error", "INTERNAL"));
     match dialect {
-        Dialect::Messages => {
-            let kind = match status.as_u16() {
-                400 => "invalid_request_error",
-                401 => "authentication_error",
-                403 => "permission_error",
-                404 => "not_found_error",
-                413 => "request_too_large",
-                429 => "rate_limit_error",
-                503 | 529 => "overloaded_error",
-                504 => "timeout_error",
-                _ => "api_error",
-            };
-            json!({ "type": "error", "error": { "type": kind, "message": message } })
-        }
+        Dialect::Messages => json!({ "type": "error", "error": { "type": kind, "message": message } }),
         Dialect::Gemini => {
-            let kind = match status.as_u16() {
-                400 => "INVALID_ARGUMENT",
-                401 => "UNAUTHENTICATED",
-                403 => "PERMISSION_DENIED",
-                404 => "NOT_FOUND",
-                429 => "RESOURCE_EXHAUSTED",
-                503 => "UNAVAILABLE",
-                504 => "DEADLINE_EXCEEDED",
-                _ => "INTERNAL",
-            };
-            json!({ "error": { "code": status.as_u16(), "message": message, "status": kind } })
+            json!({ "error": { "code": status.as_u16(), "message": message, "status": name } })
         }
         _ => {
             let kind = match status.as_u16() {
-                401 => "authentication_error",
-                429 => "rate_limit_error",
+                401 | 429 => kind,
                 400..=499 => "invalid_request_error",
                 _ => "server_error",
             };

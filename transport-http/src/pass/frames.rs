@@ -81,15 +81,18 @@ impl Frames {
         let text = String::from_utf8_lossy(body);
         let said: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
         let error = &said["error"];
+        let message = || error["message"].as_str().map_or_else(|| shown(status, &text), str::to_owned);
+        let own = |dialect, message: &str| {
+            super::error::body(dialect, hyper::StatusCode::from_u16(status).unwrap_or_default(), message)
+        };
         match self.dialect {
             Dialect::Responses => {
-                let message = error["message"].as_str().map_or_else(|| shown(status, &text), str::to_owned);
                 let code = error["code"].as_str().or(error["type"].as_str()).unwrap_or(match status {
                     400..=499 if status != 429 => "invalid_prompt",
                     429 => "rate_limit_exceeded",
                     _ => "server_error",
                 });
-                let response = self.response("failed", &json!({ "code": code, "message": message }));
+                let response = self.response("failed", &json!({ "code": code, "message": message() }));
                 event(
                     "response.failed",
                     &json!({ "type": "response.failed", "sequence_number": self.sent, "response": response }),
@@ -99,17 +102,9 @@ impl Frames {
             Dialect::Messages if error.is_object() && said["type"] == "error" => {
                 lines("event: error\n", &text)
             }
-            Dialect::Messages => {
-                let message = error["message"].as_str().map_or_else(|| shown(status, &text), str::to_owned);
-                let status = hyper::StatusCode::from_u16(status).unwrap_or_default();
-                event("error", &super::error::body(Dialect::Messages, status, &message))
-            }
+            Dialect::Messages => event("error", &own(Dialect::Messages, &message())),
             _ if error.is_object() => lines("", &text),
-            dialect => {
-                let status = hyper::StatusCode::from_u16(status).unwrap_or_default();
-                let said = super::error::body(dialect, status, &shown(status.as_u16(), &text));
-                Bytes::from(format!("data: {said}\n\n"))
-            }
+            dialect => Bytes::from(format!("data: {}\n\n", own(dialect, &shown(status, &text)))),
         }
     }
 }
