@@ -12,7 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Clock, Cursor, Exponential, Journal as _, MemoryJournal, Orchestrator, StartTurn, Wait,
+    Clock, Cursor, Exponential, Journal as _, MemoryJournal, Orchestrator, StartTurn,
     kernel::{FinishReason, Millis, Provider, Request, StreamEvent},
 };
 use everturn_sim::VirtualClock;
@@ -21,12 +21,17 @@ use futures_util::{
     StreamExt as _,
     stream::{self, BoxStream},
 };
-use tokio::runtime::{Handle, Runtime};
+use tokio::{
+    runtime::{Handle, Runtime},
+    sync::oneshot,
+};
 
 /// Turns whose waits end at one moment: as many as the timer wakes in a row.
 const AT_ONCE: usize = 50;
 const ROUNDS: usize = 40;
 const WAIT: Duration = Duration::from_secs(60);
+/// After this much real time, what has not happened is lost.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Turned(VirtualClock);
 
@@ -101,24 +106,20 @@ impl Storm {
         Self { orchestrator, journal, clock, model }
     }
 
-    /// Starts turns, and comes back when all of them wait.
+    /// Starts turns, and comes back when all of them wait, and are known to.
     async fn park(&self, ids: &[ConversationId]) {
         for id in ids {
             let start = StartTurn::new("hi").conversation(id.clone());
             self.orchestrator.start(start).await.unwrap();
         }
-        loop {
-            let unsealed = self.journal.unsealed(Millis(u64::MAX)).await.unwrap();
-            if unsealed.iter().all(|turn| matches!(turn.wait, Wait::Until(_))) {
-                break;
-            }
-            // The first calls are made one after another, within a few seconds.
-            self.clock.advance(Duration::from_millis(1));
-            tokio::task::yield_now().await;
-        }
-        // Saved is not yet told, and nobody cancels a wait that he was not told of.
+        // The first calls are made one after another, within a few seconds. No wait may end meanwhile, however long the
+        // machine keeps one of these threads from running.
+        let latest = self.clock.now().plus(WAIT.as_millis() as u64 / 2);
         for id in ids {
             while self.orchestrator.status(id).await.unwrap().retry.is_none() {
+                if self.clock.now() < latest {
+                    self.clock.advance(Duration::from_millis(1));
+                }
                 tokio::task::yield_now().await;
             }
         }
@@ -147,7 +148,8 @@ impl Storm {
         self.model.answers.store(command == Command::RetryNow, Ordering::Relaxed);
         let ids: Vec<_> =
             (0..AT_ONCE).map(|n| ConversationId::from(format!("{command:?}-{number:04}-{n:04}"))).collect();
-        self.park(&ids).await;
+        let parked = tokio::time::timeout(PATIENCE, self.park(&ids)).await;
+        assert!(parked.is_ok(), "not all turns wait: {:?}", self.journal.unsealed(Millis(u64::MAX)).await);
         let calls = self.model.calls.load(Ordering::Relaxed);
         // In every other round the conversations stay in memory.
         let mut watchers = Vec::new();
@@ -155,24 +157,24 @@ impl Storm {
             watchers.push(self.orchestrator.subscribe(id, None, true).await.unwrap());
         }
         let go = Arc::new(AtomicBool::new(false));
-        let person = {
-            let (ids, go, orchestrator) = (ids.clone(), go.clone(), self.orchestrator.clone());
-            let runtime = Handle::current();
-            thread::spawn(move || {
-                while !go.load(Ordering::Acquire) {
-                    thread::yield_now();
-                }
-                let given = ids.iter().map(|id| runtime.block_on(command.give(&orchestrator, id)));
-                given.filter(|taken| *taken).count()
-            })
-        };
+        let (tell, taken) = oneshot::channel();
+        let (theirs, begin, orchestrator) = (ids.clone(), go.clone(), self.orchestrator.clone());
+        let runtime = Handle::current();
+        let person = thread::spawn(move || {
+            while !begin.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            let given = theirs.iter().map(|id| runtime.block_on(command.give(&orchestrator, id)));
+            let _ = tell.send(given.filter(|taken| *taken).count());
+        });
         go.store(true, Ordering::Release);
         self.clock.advance(WAIT);
-        let taken = tokio::task::spawn_blocking(move || person.join().unwrap()).await.unwrap();
+        let taken = tokio::time::timeout(PATIENCE, taken).await.expect("a command does not return");
+        let taken = taken.unwrap_or_else(|_| panic!("a command failed: {:?}", person.join()));
         if command != Command::RetryNow {
             assert_eq!(taken, AT_ONCE, "{command:?}: the turns were there");
         }
-        let sealed = tokio::time::timeout(Duration::from_secs(60), self.seal(&ids)).await;
+        let sealed = tokio::time::timeout(PATIENCE, self.seal(&ids)).await;
         assert!(sealed.is_ok(), "{command:?} was lost: {:?}", self.journal.unsealed(Millis(u64::MAX)).await);
         for id in &ids {
             let figures = self.journal.metrics(id).await.unwrap();
@@ -194,14 +196,18 @@ impl Storm {
 fn storm(command: Command) {
     let runtime: Runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         let storm = Arc::new(Storm::new());
         for number in 0..ROUNDS {
             let storm = storm.clone();
             // On a worker, as everything else.
-            tokio::spawn(async move { storm.round(number, command).await }).await.unwrap();
+            tokio::spawn(async move { storm.round(number, command).await }).await?;
         }
+        Ok::<_, tokio::task::JoinError>(())
     });
+    // A thread that is stuck must not keep the test from failing.
+    runtime.shutdown_background();
+    done.unwrap();
 }
 
 #[test]
