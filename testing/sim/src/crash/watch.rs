@@ -11,6 +11,9 @@ use everturn_wire::{AgentEvent, ConversationId};
 use super::{book::Book, view::View};
 use crate::history;
 
+/// How often a watcher goes back: each time it looks at all that it was told.
+const GOES_BACK: u32 = 100;
+
 /// A watcher. It outlives the processes. Clones share it.
 #[derive(Clone)]
 pub(super) struct Watcher {
@@ -28,6 +31,7 @@ pub(super) struct Seen {
     pub(super) all: Vec<history::Seen>,
     /// Chooses the cursors to which it goes back; `None` if it never does.
     restless: Option<fastrand::Rng>,
+    went_back: u32,
 }
 
 impl Seen {
@@ -38,9 +42,11 @@ impl Seen {
             history::Seen::Asked(_) => None,
         };
         if let Some(rng) = &mut self.restless
+            && self.went_back < GOES_BACK
             && rng.bool()
             && let Some((cursor, _)) = rng.choice(&self.all).and_then(kept)
         {
+            self.went_back += 1;
             self.view = View::default();
             let mut events: Vec<(u64, AgentEvent)> = Vec::new();
             for seen in &self.all {
