@@ -4,16 +4,17 @@ mod compaction;
 mod ending;
 mod permission;
 mod report;
+mod shown;
 
 use std::{
     collections::{HashMap, VecDeque},
-    io, mem,
+    io,
     time::Duration,
 };
 
 use everturn_wire::{
     AgentEvent, Because, Command, CompactionCause, ConversationId, DoneReason, EventBody, FinalReport,
-    RetryOutcome, RetryPhase, RetryState, TargetRole, TurnId, Value, Verdict,
+    RetryOutcome, RetryPhase, RetryState, TurnId, Verdict,
 };
 use tokio::time::Instant;
 
@@ -32,9 +33,6 @@ const MESSAGE: usize = 300;
 
 /// Maximum length of a reviewer's displayed reason, in characters.
 const RATIONALE: usize = 300;
-
-/// Length from which a wait is also announced with its end.
-const LONG: Duration = Duration::from_secs(3600);
 
 /// How a turn begins; tells it apart from other turns of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -291,147 +289,6 @@ impl Story {
         let gives_up = gives_up_at.map(|at| Calendar::of_process().brief(self.clock.here(at)));
         view.status(Status::Silent(Silence { since, gives_up, may_ask_again: !self.is_shown }))
     }
-
-    fn show(&mut self, body: EventBody, view: &mut dyn View) -> io::Result<()> {
-        match body {
-            EventBody::TextDelta { delta } => {
-                self.on_content();
-                view.text(&delta)
-            }
-            EventBody::ReasoningDelta { delta } => {
-                self.on_content();
-                view.reasoning(&delta)
-            }
-            EventBody::ToolCall { tool_call_id, tool_name, input, .. } => {
-                self.on_content();
-                self.calls.insert(tool_call_id, call(&tool_name, &input));
-                view.status(Status::Tool(wording::one_line(&tool_name, ARGUMENTS)))
-            }
-            EventBody::ToolResult { tool_call_id, tool_name, content, is_error, .. } => {
-                self.approvals.forget(&tool_call_id);
-                self.questions.forget(&tool_call_id);
-                let call = self.calls.remove(&tool_call_id).unwrap_or(tool_name);
-                self.on_step();
-                view.line(&Line::Tool { call, result: wording::one_line(&content, RESULT), is_error })?;
-                view.status(Status::Asking)
-            }
-            EventBody::ProviderRetry {
-                attempt, delay_ms, next_at, message, max_attempts, because, ..
-            } => {
-                // The event may arrive late: wait only for the remaining time, and never longer than was decided.
-                let delay = Duration::from_millis(delay_ms);
-                let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
-                self.retry(Count { attempt, of: max_attempts }, delay, &message, view)?;
-                if because != mem::replace(&mut self.because, because)
-                    && let Some(because) = because
-                {
-                    view.line(&Line::Note(format!("It waits because {because}.")))?;
-                }
-                match next_at.filter(|_| delay >= LONG) {
-                    Some(at) => {
-                        let at = Calendar::of_process().brief(self.clock.here(at));
-                        view.line(&Line::Note(format!("The turn continues {at}.")))
-                    }
-                    None => Ok(()),
-                }
-            }
-            EventBody::ProviderSilent { silent_ms, gives_up_at, .. } => {
-                self.silence(silent_ms, gives_up_at, view)
-            }
-            EventBody::TurnStart { message_seq, .. } => {
-                self.message = message_seq;
-                Ok(())
-            }
-            EventBody::StepComplete { .. } => {
-                self.steps += 1;
-                Ok(())
-            }
-            EventBody::RetryEnded { outcome, .. } => {
-                self.chain = None;
-                self.outcome = Some(outcome);
-                Ok(())
-            }
-            EventBody::Error(report) => {
-                self.failure_summary = FailureSummary::of(&report);
-                self.error = report.message;
-                Ok(())
-            }
-            EventBody::Steering { text } => {
-                if self.queued.front().is_some_and(|queued| queued.text == text) {
-                    self.queued.pop_front();
-                }
-                view.line(&Line::Note(format!("> {}", wording::one_line(&text, RESULT))))
-            }
-            EventBody::StepRewound { reason, .. } => {
-                self.on_step();
-                let reason = wording::one_line(&reason, RESULT);
-                view.line(&Line::Restart(format!("The answer broke off and starts again ({reason}).")))?;
-                view.status(Status::Asking)
-            }
-            EventBody::TargetSwitched { to, role, reason, .. } => {
-                let (to, reason) = (wording::one_line(&to, ARGUMENTS), wording::one_line(&reason, RESULT));
-                let what = if role == TargetRole::Reviewer { "The review switched" } else { "Switched" };
-                view.line(&Line::Note(format!("{what} to {to}: {reason}")))
-            }
-            EventBody::TargetRestored { to, .. } => {
-                view.line(&Line::Note(format!("Back to {}", wording::one_line(&to, ARGUMENTS))))
-            }
-            body @ (EventBody::ApprovalRequested { .. }
-            | EventBody::ApprovalResolved { .. }
-            | EventBody::ReviewStarted { .. }
-            | EventBody::ReviewCompleted { .. }) => self.permission(body, view),
-            EventBody::QuestionAsked(question) => {
-                self.questions.ask(*question);
-                Ok(())
-            }
-            EventBody::QuestionSettled { question_id, outcome, .. } => {
-                if let Some(told) = self.questions.settle(&question_id, outcome) {
-                    view.line(&Line::Note(told))?;
-                }
-                view.status(Status::Asking)
-            }
-            body @ (EventBody::ReportMissing { .. }
-            | EventBody::ReportForced { .. }
-            | EventBody::FinalReport(_)) => self.on_report(body, view),
-            EventBody::CompactionStarted { cause, .. } => self.compacting(cause, view),
-            EventBody::CompactionCompleted { outcome, message, .. } => {
-                self.compacted(outcome, message.as_deref(), view)
-            }
-            EventBody::Done { reason, duration_ms, .. } => {
-                self.reason = Some(reason);
-                self.took = duration_ms.map(Duration::from_millis);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn retry(&mut self, count: Count, delay: Duration, message: &str, view: &mut dyn View) -> io::Result<()> {
-        self.on_step();
-        self.retries += 1;
-        self.step_retries = count.attempt.saturating_add(1);
-        let failure = wording::brief(message);
-        // A repeated failure is shown only once.
-        if failure != self.last_failure {
-            view.line(&Line::Failure(failure.clone()))?;
-            self.last_failure = failure;
-        }
-        let now = Instant::now();
-        let of_summary = self.compaction.is_some();
-        let wait = Wait { count, until: now.checked_add(delay).unwrap_or(now), of_summary };
-        self.chain = Some(Chain::Waiting(wait.clone()));
-        view.status(Status::Retrying(wait))
-    }
-}
-
-/// `name {"argument":1}`
-fn call(name: &str, input: &Value) -> String {
-    let arguments = if input.as_object().is_some_and(serde_json::Map::is_empty) {
-        String::new()
-    } else {
-        input.to_string()
-    };
-    wording::one_line(&format!("{name} {arguments}"), ARGUMENTS)
 }
 
 #[cfg(test)]
