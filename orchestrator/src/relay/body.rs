@@ -161,6 +161,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     const SIZE: usize = SMALL + 1;
@@ -184,8 +186,14 @@ mod tests {
         body
     }
 
-    #[tokio::test]
-    async fn a_body_is_on_disk_while_its_call_waits_and_memory_is_short() {
+    #[test]
+    fn a_body_is_on_disk_while_its_call_waits_and_memory_is_short() {
+        // One thread uses the disk, so that it can be kept from it.
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build();
+        runtime.unwrap().block_on(bodies_on_disk());
+    }
+
+    async fn bodies_on_disk() {
         let directory = tempfile::tempdir().unwrap();
         let room = room(3, directory.path());
         let mut bodies: Vec<_> = (0..3).map(body).collect();
@@ -200,11 +208,14 @@ mod tests {
         let newer = room.take(&body(4)).unwrap();
         stored[1].put_away(&mut bodies[1]).await;
         for _ in 0..2 {
+            let (release, released) = mpsc::channel::<()>();
+            let _keeps_disk = tokio::task::spawn_blocking(move || released.recv());
             // The second has no room before the first is answered, whatever waiting calls hold.
             let [mut first, mut second] = [0, 1].map(|n| stored[n].send(bodies[n].clone(), echo)());
             assert!(futures_util::poll!(first.next()).is_pending());
             assert_eq!(room.read.available_permits(), 0);
             assert!(futures_util::poll!(second.next()).is_pending());
+            drop(release);
             assert_eq!((sent(&mut first).await, sent(&mut second).await), (body(0), body(1)));
         }
         assert_eq!(sent(&mut stored[2].send(bodies[2].clone(), echo)()).await, body(2));
