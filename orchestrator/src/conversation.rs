@@ -20,9 +20,7 @@ mod stress;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use everturn_kernel::{Answer, Millis, RestoreError, Turn, Wait};
-use everturn_wire::{
-    ApprovalRequest, ConversationId, ConversationStatus, RetryPhase, RetryState, StepId, StoredChunk, TurnId,
-};
+use everturn_wire::{ApprovalRequest, ConversationId, RetryPhase, RetryState, StepId, StoredChunk, TurnId};
 use tokio::sync::Notify;
 
 use crate::{
@@ -116,16 +114,7 @@ pub(crate) enum Loss {
 impl Conversation {
     /// Creates a new conversation; nothing of it is durable yet.
     pub(crate) fn new(id: ConversationId, now: Millis, home: Home) -> Arc<Self> {
-        let head = Head {
-            created_at: now,
-            last_activity_at: now,
-            title: String::new(),
-            status: ConversationStatus::Idle,
-            end_reason: None,
-            model: None,
-            end: Cursor::default(),
-            last_seq: 0,
-        };
+        let head = Head::new(now);
         let stored = Stored { version: Version::default(), head, turn: None, owner: None };
         Self::from_journal(id, stored, Vec::new(), home, None)
     }

@@ -76,7 +76,7 @@ mod tests {
     use everturn_orchestrator::{Commit, Cursor, Head, Page, StoredEvent, Version};
     use everturn_provider::Demo;
     use everturn_store_sqlite::SqliteJournal;
-    use everturn_wire::{ConversationId, ConversationStatus, TurnMetrics};
+    use everturn_wire::{ConversationId, TurnMetrics};
     use tokio::time::sleep;
 
     use super::*;
@@ -86,16 +86,7 @@ mod tests {
     /// Returns a journal with one event, of a turn sealed at 0.
     async fn journal(path: &std::path::Path, id: &ConversationId) -> Arc<dyn Journal> {
         let end = Cursor::from_value(1);
-        let head = Head {
-            created_at: Millis(0),
-            last_activity_at: Millis(0),
-            title: String::new(),
-            status: ConversationStatus::Idle,
-            end_reason: None,
-            model: None,
-            end,
-            last_seq: 0,
-        };
+        let head = Head { end, ..Head::new(Millis(0)) };
         let event = StoredEvent { start: Cursor::default(), end, json: Bytes::from_static(b"{}") };
         let figures = TurnMetrics { steps: 1, ..TurnMetrics::new("t".into()) };
         let journal = SqliteJournal::open(path).unwrap();

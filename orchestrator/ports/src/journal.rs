@@ -146,6 +146,22 @@ pub struct Head {
     pub last_seq: u64,
 }
 
+impl Head {
+    /// The head of a conversation that is created now, and has nothing in it yet.
+    pub fn new(now: Millis) -> Self {
+        Self {
+            created_at: now,
+            last_activity_at: now,
+            title: String::new(),
+            status: ConversationStatus::Idle,
+            end_reason: None,
+            model: None,
+            end: Cursor::default(),
+            last_seq: 0,
+        }
+    }
+}
+
 /// The stored form of a running turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnRecord {

@@ -2,10 +2,10 @@
 
 use std::process::Stdio;
 
-use everturn_orchestrator::{Commit, Cursor, Head, Journal as _, Version, kernel::Millis};
+use everturn_orchestrator::{Commit, Head, Journal as _, Version, kernel::Millis};
 use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use everturn_store_sqlite::SqliteJournal;
-use everturn_wire::{ConversationId, ConversationStatus};
+use everturn_wire::ConversationId;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
@@ -372,22 +372,15 @@ async fn a_conversation_is_found_by_a_prefix_and_never_created_by_mistake() {
 async fn a_prefix_is_searched_for_in_all_pages_of_conversations() {
     let provider = Loopback::start([said("ok")]).await;
     let home = Home::with_provider(&provider, SHORT);
-    let head = |at| Head {
-        created_at: Millis(at),
-        last_activity_at: Millis(at),
-        title: String::new(),
-        status: ConversationStatus::Idle,
-        end_reason: None,
-        model: None,
-        end: Cursor::default(),
-        last_seq: 0,
-    };
     {
         std::fs::create_dir_all(home.journal().parent().unwrap()).unwrap();
         let journal = SqliteJournal::open(home.journal()).unwrap();
         let ids = ["old-1".to_owned()].into_iter().chain((0..1_000).map(|n| format!("new-{n}")));
         for (at, id) in (1..).zip(ids) {
-            journal.append(&ConversationId::from(id), Version(0), Commit::new(head(at))).await.unwrap();
+            journal
+                .append(&ConversationId::from(id), Version(0), Commit::new(Head::new(Millis(at))))
+                .await
+                .unwrap();
         }
     }
     let server = home.serve().await;

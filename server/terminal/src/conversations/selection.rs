@@ -72,23 +72,12 @@ pub(super) fn telling(all: &[(ConversationId, Head)]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use everturn_orchestrator::{Cursor, kernel::Millis};
-    use everturn_wire::ConversationStatus;
+    use everturn_orchestrator::kernel::Millis;
 
     use super::*;
 
     fn all(ids: &[&str]) -> Vec<(ConversationId, Head)> {
-        let head = Head {
-            created_at: Millis(0),
-            last_activity_at: Millis(0),
-            title: String::new(),
-            status: ConversationStatus::Idle,
-            end_reason: None,
-            model: None,
-            end: Cursor::default(),
-            last_seq: 0,
-        };
-        ids.iter().map(|id| (ConversationId::from(*id), head.clone())).collect()
+        ids.iter().map(|id| (ConversationId::from(*id), Head::new(Millis(0)))).collect()
     }
 
     #[test]

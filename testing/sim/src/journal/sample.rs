@@ -9,8 +9,7 @@ use everturn_orchestrator::{
     kernel::{Effects, Input, Millis, NoRetry, Prompt, Settings, Turn},
 };
 use everturn_wire::{
-    Chunk, ConversationId, ConversationStatus, DoneReason, QueuedMessage, Role, StoredChunk, TurnId,
-    TurnMetrics, Usage,
+    Chunk, ConversationId, DoneReason, QueuedMessage, Role, StoredChunk, TurnId, TurnMetrics, Usage,
 };
 
 pub(super) fn id(text: &str) -> ConversationId {
@@ -18,16 +17,7 @@ pub(super) fn id(text: &str) -> ConversationId {
 }
 
 pub(super) fn head(last_activity_at: u64) -> Head {
-    Head {
-        created_at: Millis(1),
-        last_activity_at: Millis(last_activity_at),
-        title: String::new(),
-        status: ConversationStatus::Idle,
-        end_reason: None,
-        model: None,
-        end: Cursor::from_value(0),
-        last_seq: 0,
-    }
+    Head { last_activity_at: Millis(last_activity_at), ..Head::new(Millis(1)) }
 }
 
 pub(super) fn chunk(seq: u64, role: Role, chunk: Chunk) -> Arc<StoredChunk> {
