@@ -1,6 +1,6 @@
 //! Who asks: the administrator, or one of the callers behind a server.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, future::pending, pin::Pin, sync::Arc};
 
 use everturn_wire::{CallerName, ConversationId};
 use tokio_util::sync::CancellationToken;
@@ -49,6 +49,9 @@ pub struct Caller {
     witness: Option<Witness>,
 }
 
+/// The end of a caller.
+pub(crate) type Over = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
+
 /// What ends a caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ended {
@@ -58,16 +61,25 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// Whether the caller is ended. Costs less than to wait for it.
+    pub(crate) fn is_over(&self) -> bool {
+        [&self.own, &self.proxy].into_iter().flatten().any(CancellationToken::is_cancelled)
+    }
+
     /// Completes when the caller is ended; never, if nothing ends it.
-    pub(crate) async fn over(&self) {
-        let over = async |token: &Option<CancellationToken>| match token {
-            Some(token) => token.cancelled().await,
-            None => std::future::pending().await,
+    pub(crate) fn over(&self) -> Over {
+        let over = async |token: Option<CancellationToken>| match token {
+            Some(token) => token.cancelled_owned().await,
+            None => pending().await,
         };
-        tokio::select! {
-            () = over(&self.own) => {}
-            () = over(&self.proxy) => {}
-        }
+        let Self { own, proxy } = self.clone();
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = over(own) => {}
+                () = over(proxy) => {}
+            }
+        })
     }
 }
 

@@ -114,13 +114,17 @@ impl Frame {
     }
 
     /// Returns the frame as its conversation's caller knows it.
-    pub(crate) fn under(&self, LocalId { full, local }: &LocalId) -> Self {
-        // The last one: what precedes it is the event's content.
-        let at = self.bytes.windows(full.len()).rposition(|bytes| bytes == full.as_bytes());
-        let Some(at) = at else { return self.clone() };
-        let rest = &self.bytes[at + full.len()..];
-        let bytes = [&self.bytes[..at], local.as_bytes(), rest].concat();
-        Self { bytes: bytes.into(), ..self.clone() }
+    pub(crate) fn under(self, LocalId { full, local }: &LocalId) -> Self {
+        // The last one, at the end or before a comma: what precedes it is the event's content.
+        let mut end = self.bytes.len().saturating_sub("}}".len());
+        while !self.bytes[..end].ends_with(full.as_bytes()) {
+            let comma = self.bytes[..end].iter().rposition(|byte| *byte == b',');
+            let Some(comma) = comma else { return self };
+            end = comma;
+        }
+        let (before, after) = (&self.bytes[..end - full.len()], &self.bytes[end..]);
+        let bytes = [before, local.as_bytes(), after].concat();
+        Self { bytes: bytes.into(), ..self }
     }
 
     /// Restores a stored event.

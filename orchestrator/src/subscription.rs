@@ -1,12 +1,14 @@
 //! A subscription: one subscriber's position in a conversation's event stream.
 
-use std::{any::Any, collections::VecDeque, pin::pin, sync::Arc, time::Duration};
+use std::{
+    any::Any, collections::VecDeque, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration,
+};
 
 use everturn_wire::ConversationId;
 
 use crate::{
     Version,
-    caller::Ended,
+    caller::{Ended, Over},
     clock::Clock,
     conversation::Conversation,
     cursor::Cursor,
@@ -31,6 +33,13 @@ const READ_AGAIN_MS: [u64; 6] = [10, 40, 150, 800, 3_000, 6_000];
 /// One subscriber's position in a conversation's event stream. It never slows down a running turn: it reads at its own
 /// pace, from the live tail or, when further behind, from the journal.
 pub struct Subscription {
+    position: Position,
+    reader: Option<Box<Reader>>,
+    _present: GaugeGuard,
+}
+
+/// Where a subscription is.
+struct Position {
     conversation: Arc<Conversation>,
     source: Source,
     next: Cursor,
@@ -42,14 +51,14 @@ pub struct Subscription {
     lost: bool,
     /// The version of the conversation when a cursor beyond its end was last compared with the journal.
     compared: Option<Version>,
-    reader: Option<Box<Reader>>,
-    _present: GaugeGuard,
 }
 
 /// Whose subscription it is.
 struct Reader {
     /// Whether the reader may still read.
     ended: Ended,
+    /// Completes when it may not. Kept, as waiting anew for each event costs more than most events.
+    over: Over,
     /// How the reader knows the conversation, if not by its full id.
     renamed: Option<LocalId>,
 }
@@ -72,37 +81,37 @@ impl Subscription {
         next: Cursor,
         extensions: bool,
     ) -> Self {
-        let (taken, present) = (VecDeque::new(), GaugeGuard::subscriber());
-        Self {
+        let position = Position {
             conversation,
             source,
             next,
-            taken,
+            taken: VecDeque::new(),
             extensions,
             has_shown: true,
             lost: false,
             compared: None,
-            reader: None,
-            _present: present,
-        }
+        };
+        Self { position, reader: None, _present: GaugeGuard::subscriber() }
     }
 
     /// Ends it when this is cancelled. `renamed`: the conversation, if its caller reads it.
-    pub(crate) fn of_caller(self, ended: Ended, renamed: Option<&ConversationId>) -> Self {
-        let renamed = renamed.map(LocalId::of);
-        Self { reader: Some(Box::new(Reader { ended, renamed })), ..self }
+    pub(crate) fn of_caller(self, ended: &Ended, renamed: Option<&ConversationId>) -> Self {
+        let (ended, over, renamed) = (ended.clone(), ended.over(), renamed.map(LocalId::of));
+        Self { reader: Some(Box::new(Reader { ended, over, renamed })), ..self }
     }
 
     /// Moves to another cursor. A cursor beyond the end counts as the end.
     #[must_use]
     pub fn after(self, cursor: Cursor) -> Self {
-        let next = self.conversation.place_of(cursor.into());
-        Self { next, compared: None, taken: VecDeque::new(), has_shown: true, ..self }
+        let next = self.position.conversation.place_of(cursor.into());
+        let taken = VecDeque::new();
+        let position = Position { next, compared: None, taken, has_shown: true, ..self.position };
+        Self { position, ..self }
     }
 
     /// Returns the cursor after the last delivered event.
     pub fn cursor(&self) -> Cursor {
-        self.next
+        self.position.next
     }
 
     /// Returns the next event. Pending until there is one; a conversation has no end. Cancel-safe.
@@ -113,20 +122,26 @@ impl Subscription {
     /// [`Error::ShuttingDown`] after the last event, once the orchestrator has shut down.
     /// [`Error::TokenEnded`] if the reader may no longer read.
     pub async fn next(&mut self) -> Result<Frame, Error> {
-        let Some(ended) = self.reader.as_ref().map(|reader| reader.ended.clone()) else {
-            return self.next_event().await;
-        };
-        let next = tokio::select! {
-            biased;
-            () = ended.over() => return Err(Error::TokenEnded),
-            next = self.next_event() => next,
-        };
-        match self.reader.as_ref().and_then(|reader| reader.renamed.as_ref()) {
+        let Some(reader) = &mut self.reader else { return self.position.next_event().await };
+        let mut next = pin!(self.position.next_event());
+        let next = poll_fn(|cx| {
+            if reader.ended.is_over() {
+                return Poll::Ready(Err(Error::TokenEnded));
+            }
+            match next.as_mut().poll(cx) {
+                Poll::Pending => reader.over.as_mut().poll(cx).map(|()| Err(Error::TokenEnded)),
+                next => next,
+            }
+        });
+        let next = next.await;
+        match &reader.renamed {
             Some(id) => next.map(|frame| frame.under(id)).map_err(Error::local),
             None => next,
         }
     }
+}
 
+impl Position {
     async fn next_event(&mut self) -> Result<Frame, Error> {
         if self.lost {
             self.follow().await?;

@@ -118,7 +118,7 @@ impl View {
         let id = self.full(id)?;
         let events = self.all.subscribe(&id, from, extensions).await.map_err(|error| self.told(error))?;
         Ok(match self.caller.ended() {
-            Some(ended) => events.of_caller(ended.clone(), self.name().map(|_| &id)),
+            Some(ended) => events.of_caller(ended, self.name().map(|_| &id)),
             None => events,
         })
     }

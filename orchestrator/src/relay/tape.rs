@@ -16,7 +16,8 @@ use http::{
 };
 
 use super::NoAnswer;
-use crate::{caller::Ended, health::Refusal, memory::Account};
+use crate::caller::{Ended, Over};
+use crate::{health::Refusal, memory::Account};
 
 /// Maximum size of an answer that is kept from its start, for those who join late, in bytes.
 const MOST_KEPT: usize = 8 << 20;
@@ -354,7 +355,7 @@ pub struct Listener {
     call: String,
     id: u64,
     /// Completes when the caller may no longer listen.
-    ended: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
+    ended: Option<Over>,
     leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
@@ -366,7 +367,7 @@ impl Listener {
 
     /// The same, until its caller is ended.
     pub(super) fn until(mut self, ended: Option<&Ended>) -> Self {
-        self.ended = ended.cloned().map(|ended| Box::pin(async move { ended.over().await }) as _);
+        self.ended = ended.map(Ended::over);
         self
     }
 }

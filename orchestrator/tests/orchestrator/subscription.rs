@@ -1,12 +1,12 @@
 //! Watchers: whatever they come from, whenever they come, they are told the same.
 
-use std::{iter::repeat_n, sync::Arc};
+use std::{iter::repeat_n, sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Cursor, Frame};
+use everturn_orchestrator::{Caller, Cursor, Error, Frame, Scope, StartTurn};
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::EventBody;
+use everturn_wire::{CallerName, EventBody};
 use futures_util::future::join_all;
-use tokio::task::yield_now;
+use tokio::{task::yield_now, time::timeout};
 
 use crate::support::{World, answer, event, finish, lines, refused, text};
 
@@ -165,4 +165,34 @@ async fn a_very_long_answer_is_whole_for_those_who_never_read_too() {
     let told: usize =
         rest(&world, middle).await.iter().filter_map(|frame| event(frame).body.delta().map(str::len)).sum();
     assert!((499_990..=500_010).contains(&told), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_no_longer_read_is_told_nothing_more() {
+    let of = |name: &str, scope| Caller::new(CallerName::parse(name).unwrap(), vec![scope]);
+    for ends in ["the caller", "the proxy that named it"] {
+        let (ann, proxy) = (of("ann", Scope::Chat), of("proxy", Scope::Proxy));
+        let ann = ann.named_by(&proxy);
+        let end = || if ends == "the caller" { ann.end() } else { proxy.end() };
+        let world = World::new(Scripted::new([answer("hello")]));
+        let view = world.orchestrator.seen_by(&ann);
+        let turn = view.start(StartTurn::new("hi")).await.unwrap();
+        let subscribe =
+            || async { view.subscribe(&turn.conversation_id, Some(turn.from), true).await.unwrap() };
+        let (mut waits, mut behind) = (subscribe().await, subscribe().await);
+        // Until nothing more comes.
+        while timeout(Duration::from_secs(1), waits.next()).await.is_ok() {}
+        behind.next().await.unwrap();
+        let at = behind.cursor();
+        let (woken, ()) = tokio::join!(waits.next(), async {
+            yield_now().await;
+            end();
+        });
+        assert!(matches!(woken, Err(Error::TokenEnded)), "{ends}");
+        for _ in 0..2 {
+            assert!(matches!(waits.next().await, Err(Error::TokenEnded)), "{ends}");
+            assert!(matches!(behind.next().await, Err(Error::TokenEnded)), "{ends}");
+        }
+        assert_eq!(behind.cursor(), at, "{ends}");
+    }
 }
