@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use everturn_kernel::Millis;
-use everturn_pacing::{Known, Told, What};
+use everturn_pacing::{Known, Told};
 use everturn_wire::{CallerName, Failure, TurnId};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ struct SavedTarget {
     #[serde(skip_serializing_if = "Option::is_none")]
     closed: Option<Closed>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    limits: Vec<Limit>,
+    limits: Vec<Told>,
 }
 
 /// A target that refused a call, and has not answered since.
@@ -52,26 +52,6 @@ struct Closed {
     failure: Option<Failure>,
 }
 
-/// A limit that the target reported.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Limit {
-    what: Counts,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    limit: Option<u64>,
-    remaining: u64,
-    reset_ms: u64,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Counts {
-    Requests,
-    Tokens,
-    InputTokens,
-    OutputTokens,
-}
-
 /// Returns the document to save.
 pub(super) fn json(inner: &Inner, now: Millis) -> serde_json::Result<String> {
     let targets = inner.targets.iter().filter_map(|(name, about)| {
@@ -81,8 +61,7 @@ pub(super) fn json(inner: &Inner, now: Millis) -> serde_json::Result<String> {
             let failure = about.refusal.clone();
             Closed { at, hint_ends, probe_at, refused, is_offline, misses, failure }
         });
-        let limits = known.limits.into_iter().map(Limit::from).collect();
-        Some((name.clone(), SavedTarget { answered_at, closed, limits }))
+        Some((name.clone(), SavedTarget { answered_at, closed, limits: known.limits }))
     });
     let callers = inner.pacer.counts_of_callers(now).into_iter();
     let callers = callers.map(|(name, counts)| (name.to_string(), counts.to_vec())).collect();
@@ -110,12 +89,8 @@ pub(super) fn restore(json: &str, inner: &mut Inner, is_shared: bool, now: Milli
     let back = at.since(now);
     let moved = |at: Millis| Millis(at.0.saturating_sub(back));
     for (name, SavedTarget { answered_at, closed, limits }) in targets {
-        let mut known = Known {
-            at: moved(at),
-            answered_at: answered_at.map(moved),
-            limits: limits.into_iter().map(Told::from).collect(),
-            ..Known::default()
-        };
+        let mut known =
+            Known { at: moved(at), answered_at: answered_at.map(moved), limits, ..Known::default() };
         let about = inner.about(&name);
         about.saved_at = now;
         if let Some(Closed { at, hint_ends, probe_at, refused, is_offline, misses, failure }) = closed {
@@ -125,29 +100,5 @@ pub(super) fn restore(json: &str, inner: &mut Inner, is_shared: bool, now: Milli
             about.refusal = failure;
         }
         inner.pacer.restore(&name, &known, now);
-    }
-}
-
-impl From<Told> for Limit {
-    fn from(Told { what, limit, remaining, reset_ms }: Told) -> Self {
-        let what = match what {
-            What::Requests => Counts::Requests,
-            What::Tokens => Counts::Tokens,
-            What::InputTokens => Counts::InputTokens,
-            What::OutputTokens => Counts::OutputTokens,
-        };
-        Self { what, limit, remaining, reset_ms }
-    }
-}
-
-impl From<Limit> for Told {
-    fn from(Limit { what, limit, remaining, reset_ms }: Limit) -> Self {
-        let what = match what {
-            Counts::Requests => What::Requests,
-            Counts::Tokens => What::Tokens,
-            Counts::InputTokens => What::InputTokens,
-            Counts::OutputTokens => What::OutputTokens,
-        };
-        Self { what, limit, remaining, reset_ms }
     }
 }

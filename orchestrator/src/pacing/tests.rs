@@ -111,6 +111,10 @@ fn what_is_saved_is_read_by_the_next_process_and_older_documents_do_no_harm() {
     node.goes("first", NOW).heard(&requests(10, 9), NOW);
     node.goes("first", NOW).refused(&limited(Some(10_000)), &Limits::default(), NOW);
     let json = saved::json(&node.pacing.lock(), NOW).unwrap();
+    assert!(
+        json.contains(r#""limits":[{"what":"requests","limit":10,"remaining":9,"resetMs":60000}]"#),
+        "{json}"
+    );
     let later = super::tests::node();
     saved::restore(&json, &mut later.pacing.lock(), false, NOW.plus(4_000));
     let Entry::Wait(wait) = later.asks("a", NOW.plus(4_000)) else { panic!("it goes") };
