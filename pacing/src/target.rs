@@ -1,6 +1,7 @@
 //! One target: what is known of it, what runs, and who waits.
 
 mod elsewhere;
+mod next;
 mod outcome;
 mod room;
 
@@ -10,11 +11,12 @@ use everturn_kernel::Millis;
 use everturn_wire::{CallerName, TurnId};
 
 use crate::{
-    Admission, Because, Call, Priority, Size, Ticket, Wait,
-    caller::{Callers, Kind},
+    Admission, Because, Call, Size, Ticket, Wait,
+    caller::Callers,
     closed::State,
     queue::{Queue, Waiter},
 };
+pub(crate) use next::Next;
 use room::Room;
 
 /// How long a turn that was let go has to make its call, in milliseconds: the timer that wakes it also wakes others.
@@ -22,9 +24,6 @@ const GRACE_MS: u64 = 5_000;
 
 /// When a turn asks again that waits for a call to end, in milliseconds: it is let go when one does.
 const UNKNOWN_MS: u64 = 30_000;
-
-/// How many waiting turns are considered at once, if the first ones need more room than there is.
-const CONSIDERED: usize = 32;
 
 /// A call that was let go.
 #[derive(Clone, Debug)]
@@ -47,32 +46,6 @@ struct Grant {
     ticket: Ticket,
     /// Until when the turn has to make it.
     lapses_at: Millis,
-}
-
-/// A turn that may go next.
-pub(crate) struct Next {
-    pub(crate) turn: TurnId,
-    pub(crate) caller: Option<CallerName>,
-    /// Its place among its caller's calls to all targets; `None` = it has no caller.
-    order: Option<(bool, Millis)>,
-}
-
-impl Next {
-    pub(crate) fn new(
-        turn: TurnId,
-        caller: Option<CallerName>,
-        priority: Priority,
-        since: Millis,
-        callers: &Callers,
-    ) -> Self {
-        let order = caller.as_ref().map(|name| callers.order(name, priority, since));
-        Self { turn, caller, order }
-    }
-
-    /// Whether a call of the same caller goes before another one.
-    pub(crate) fn goes_before(&self, other: &Self) -> bool {
-        self.caller == other.caller && self.order < other.order
-    }
 }
 
 /// What is known of a target.
@@ -122,7 +95,7 @@ impl Target {
             return Admission::Go(self.redeem(ticket));
         }
         let waiter = self.line_up(call);
-        if !is_behind && self.pick(callers, now).is_some_and(|next| next.turn == *call.turn) {
+        if !is_behind && self.pick(callers, now).is_ok_and(|next| next.turn == *call.turn) {
             return Admission::Go(self.take(waiter, Taken::Now, callers, now));
         }
         let is_held = |first: &Waiter| callers.held(first.caller.as_ref(), first.size, now).is_some();
@@ -158,14 +131,6 @@ impl Target {
         let waiter = waiter(call);
         self.queue.wait(waiter.clone(), call.since);
         waiter
-    }
-
-    /// Returns the turn that may go next.
-    pub(crate) fn next(&mut self, callers: &mut Callers, now: Millis) -> Option<Next> {
-        self.roll(callers, now);
-        let Waiter { turn, caller, priority, .. } = self.pick(callers, now)?;
-        let since = self.queue.since(&turn)?;
-        Some(Next::new(turn, caller, priority, since, callers))
     }
 
     /// Lets the turn go that may go next: a call is reserved for it.
@@ -230,13 +195,6 @@ impl Target {
         (self.queue.len() + self.room.running.len()) as u64
     }
 
-    /// Returns when somebody may be let go next, if time alone decides.
-    pub(crate) fn next_at(&mut self, callers: &Callers, now: Millis) -> Option<Millis> {
-        let lapses_at = self.grants.front().map(|grant| grant.lapses_at);
-        let next = lapses_at.into_iter().chain(self.opens_at(callers, now)).min();
-        next.map(|at| at.max(now.plus(1)))
-    }
-
     /// Takes note of the time: of windows that began anew, and of turns that did not come.
     fn roll(&mut self, callers: &mut Callers, now: Millis) {
         self.room.windows.iter_mut().for_each(|window| window.roll(now));
@@ -246,74 +204,12 @@ impl Target {
             if !is_used && now < grant.lapses_at {
                 return;
             }
+            let Some(Grant { turn, ticket, .. }) = self.grants.pop_front() else { return };
             if !is_used {
-                let (turn, ticket) = (grant.turn.clone(), grant.ticket);
                 self.granted.remove(&turn);
                 self.give_back(ticket, callers);
             }
-            self.grants.pop_front();
         }
-    }
-
-    /// Returns the turn that goes next, if there is room for it.
-    fn pick(&mut self, callers: &Callers, now: Millis) -> Option<Waiter> {
-        let has_others = self.queue.len() > 1;
-        let (mut order, mut considered) = (self.queue.in_order(), 0);
-        while considered < CONSIDERED
-            && let Some(waiter) = order.next()
-        {
-            if callers.held(waiter.caller.as_ref(), waiter.size, now).is_some()
-                || self.room.kept_until(waiter, &self.queue, now).is_some()
-            {
-                order.skip_caller();
-                continue;
-            }
-            considered += 1;
-            match self.room.check(waiter, 0, has_others, now) {
-                Ok(()) => return Some(waiter.clone()),
-                Err(Wait { because: Because::Requests | Because::Tokens, .. })
-                    if self.room.may_overtake() => {}
-                Err(_) => return None,
-            }
-        }
-        None
-    }
-
-    /// Returns when that may change.
-    fn opens_at(&mut self, callers: &Callers, now: Millis) -> Option<Millis> {
-        let held = |waiter: &Waiter| callers.held(waiter.caller.as_ref(), waiter.size, now);
-        // Who is held only until a call of its caller ends, does not wait for time to pass.
-        let held_until = |waiter: &Waiter| held(waiter).filter(|held| held.kind != Kind::Parallel);
-        let mut next = self.queue.heads().filter_map(held_until).map(|held| held.until).min();
-        let has_others = self.queue.len() > 1;
-        let (mut order, mut considered) = (self.queue.in_order(), 0);
-        while considered < CONSIDERED
-            && let Some(waiter) = order.next()
-        {
-            if held(waiter).is_some() {
-                order.skip_caller();
-                continue;
-            }
-            let (at, may_overtake) = if let Some(until) = self.room.kept_until(waiter, &self.queue, now) {
-                order.skip_caller();
-                (until, true)
-            } else {
-                considered += 1;
-                match self.room.check(waiter, 0, has_others, now) {
-                    Ok(()) => (now, false),
-                    Err(Wait { because: Because::Concurrency | Because::Probe, .. }) => break,
-                    Err(Wait { because: Because::Requests | Because::Tokens, until }) => {
-                        (until, self.room.may_overtake())
-                    }
-                    Err(wait) => (wait.until, false),
-                }
-            };
-            next = Some(next.map_or(at, |known| known.min(at)));
-            if !may_overtake {
-                break;
-            }
-        }
-        next
     }
 
     /// The call of a turn that was let go is made. Its new ticket says when, because reports count calls in that order.
