@@ -132,10 +132,6 @@ struct Caller {
 pub(crate) struct Callers(BTreeMap<CallerName, Caller>);
 
 impl Callers {
-    pub(crate) const fn new() -> Self {
-        Self(BTreeMap::new())
-    }
-
     /// Returns the call with the priority that it may have.
     pub(crate) fn lowered<'a>(&self, call: &Call<'a>) -> Call<'a> {
         let lowest = self.of(call.caller).map_or(call.priority, |caller| caller.terms.priority);

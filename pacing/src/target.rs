@@ -15,6 +15,7 @@ use crate::{
     caller::Callers,
     closed::State,
     queue::{Queue, Waiter},
+    window::Window,
 };
 pub(crate) use next::Next;
 use room::Room;
@@ -195,9 +196,24 @@ impl Target {
         (self.queue.len() + self.room.running.len()) as u64
     }
 
+    /// Whether nobody waits, and no call is kept for anybody.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.len() == 0 && self.grants.is_empty()
+    }
+
+    /// Returns when a reported window begins anew.
+    pub(crate) fn renews_at(&self) -> Option<Millis> {
+        self.room.windows.iter().map(Window::resets_at).min()
+    }
+
+    /// Takes note of windows that began anew.
+    pub(crate) fn renew(&mut self, now: Millis) {
+        self.room.windows.iter_mut().for_each(|window| window.roll(now));
+    }
+
     /// Takes note of the time: of windows that began anew, and of turns that did not come.
     fn roll(&mut self, callers: &mut Callers, now: Millis) {
-        self.room.windows.iter_mut().for_each(|window| window.roll(now));
+        self.renew(now);
         self.room.reserve.roll(now);
         while let Some(grant) = self.grants.front() {
             let is_used = self.granted.get(&grant.turn) != Some(&grant.ticket);
