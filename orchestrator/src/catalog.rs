@@ -35,7 +35,7 @@ impl Catalog {
 
     /// Adds a model: see [`Builder::model`](crate::Builder::model).
     pub fn model(&mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) {
-        self.models.models.push(Arc::new(Model::new(credential, name, provider, None)));
+        Arc::make_mut(&mut self.models.models).push(Arc::new(Model::new(credential, name, provider, None)));
     }
 
     /// Adds another credential for a model: see [`Builder::credential`](crate::Builder::credential).
@@ -43,18 +43,19 @@ impl Catalog {
         let name = of.split_once('/').map_or(of, |(_, name)| name);
         let is_known = self.models.models.iter().any(|model| model.id == of);
         let sibling_of = is_known.then(|| of.to_owned());
-        self.models.models.push(Arc::new(Model::new(credential, name, provider, sibling_of)));
+        let model = Model::new(credential, name, provider, sibling_of);
+        Arc::make_mut(&mut self.models.models).push(Arc::new(model));
     }
 
     /// Accepts any model name for a credential, because its models are not known: `credential/anything` is passed on to
     /// the provider. Such models are not listed.
     pub fn any_model(&mut self, credential: &str, provider: Arc<dyn Provider>) {
-        self.models.unlisted.push((credential.to_owned(), provider));
+        Arc::make_mut(&mut self.models.unlisted).push((credential.to_owned(), provider));
     }
 
     /// Adds a provider that calls are passed through to: see [`Builder::relay`](crate::Builder::relay).
     pub fn relay(&mut self, provider: RelayProvider) {
-        self.models.relays.push(provider);
+        Arc::make_mut(&mut self.models.relays).push(provider);
     }
 
     /// Adds a route: see [`Builder::route`](crate::Builder::route). `policy`: `None` = the default one, as with
@@ -75,7 +76,7 @@ impl Catalog {
 
     /// Sets the context window of a model, in tokens.
     pub fn context_window(&mut self, model: impl Into<String>, tokens: u64) {
-        self.models.windows.insert(model.into(), tokens);
+        Arc::make_mut(&mut self.models.windows).insert(model.into(), tokens);
     }
 
     /// Returns the same models and routes with the default policy.
@@ -114,7 +115,8 @@ impl Defaults {
             if !targets.is_empty() {
                 let is_background = catalog.background.contains(&id);
                 let priority = if is_background { Priority::Background } else { Priority::Interactive };
-                models.routes.push(Arc::new(Route { id, targets, policy, is_own, priority, configured }));
+                let route = Route { id, targets, policy, is_own, priority, configured };
+                Arc::make_mut(&mut models.routes).push(Arc::new(route));
             }
         }
         models

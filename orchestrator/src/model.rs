@@ -85,20 +85,20 @@ impl Choice {
     }
 }
 
-/// All models and routes.
+/// All models and routes. Cheap to clone, as each request of a caller that may use some only does.
 #[derive(Clone, Default)]
 pub(crate) struct Models {
-    pub(crate) models: Vec<Arc<Model>>,
+    pub(crate) models: Arc<Vec<Arc<Model>>>,
     /// A route with the id of a model takes precedence over the model.
-    pub(crate) routes: Vec<Arc<Route>>,
+    pub(crate) routes: Arc<Vec<Arc<Route>>>,
     /// The id of the default. `None` = the first model.
     pub(crate) default: Option<String>,
     /// The providers that calls are passed through to.
-    pub(crate) relays: Vec<RelayProvider>,
+    pub(crate) relays: Arc<Vec<RelayProvider>>,
     /// Credentials whose models are not known: any name is passed on.
-    pub(crate) unlisted: Vec<(String, Arc<dyn Provider>)>,
+    pub(crate) unlisted: Arc<Vec<(String, Arc<dyn Provider>)>>,
     /// Context windows in tokens, by model id.
-    pub(crate) windows: BTreeMap<String, u64>,
+    pub(crate) windows: Arc<BTreeMap<String, u64>>,
     /// Which of them can be asked for; `None` = all. Targets of a route need not be among them.
     pub(crate) allowed: Option<Arc<Allowed>>,
     /// The models used so far that are not listed.
