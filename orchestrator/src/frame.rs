@@ -341,7 +341,8 @@ pub(crate) struct LocalId {
 
 impl LocalId {
     pub(crate) fn of(id: &ConversationId) -> Self {
-        let [full, local] = [id, &id.local()].map(|id| format!(r#","conversationId":"{id}""#));
+        let field = |id: &ConversationId| [r#","conversationId":""#, id.as_str(), "\""].concat();
+        let [full, local] = [id, &id.local()].map(field);
         Self { full, local }
     }
 }

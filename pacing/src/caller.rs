@@ -174,7 +174,9 @@ impl Callers {
             Priority::Interactive => caller.in_a_row.saturating_add(1),
             Priority::Background => 0,
         };
-        self.each(call.caller.as_ref(), |kind, quota| quota.take(kind.of(call.size), number(kind, now)));
+        for (kind, quota) in Kind::ALL.into_iter().zip(&mut caller.quotas) {
+            quota.take(kind.of(call.size), number(kind, now));
+        }
     }
 
     /// Returns the order in which one caller's calls to several targets go: as in a line, interactive ones first, one of eight in

@@ -123,7 +123,7 @@ impl ConversationId {
     /// Returns the id of this caller's conversation with this name.
     #[must_use]
     pub fn of(&self, caller: &CallerName) -> Self {
-        Self::from(format!("{self}{OF}{caller}"))
+        Self::from([self.as_str(), OF.encode_utf8(&mut [0; 1]), caller.as_str()].concat())
     }
 
     /// Parses an id chosen by a client, or one of a caller's conversation.
