@@ -18,6 +18,7 @@
 use alloc::{boxed::Box, string::String, vec::Vec};
 
 use everturn_wire::{Chunk, DoneReason, Echo, Failure, FinalReport, Reported, Usage};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Ledger, Millis, Op,
@@ -129,6 +130,20 @@ pub(crate) struct Backoff {
     pub(crate) decided_ms: u64,
     /// The call was put off before it was made, so it is not a retry.
     pub(crate) held: bool,
+    pub(crate) charge: Charge,
+}
+
+/// The account that a wait is charged to: what is left of one that ends early is taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Charge {
+    /// The budget of the step.
+    #[default]
+    Budget,
+    /// The step's waits beyond the budget, which are counted separately.
+    Wall,
+    /// Nothing, because there is no network, or its caller is held back.
+    Nothing,
 }
 
 /// Waiting for tool results.

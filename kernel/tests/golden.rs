@@ -7,11 +7,11 @@ use std::{fs, path::PathBuf};
 
 use everturn_kernel::{
     Approval, Arguments, Assessment, Budget, Check, Checked, CheckedCall, Compaction, Effects, FINAL_REPORT,
-    FinishReason, Input, NoRetry, Op, Prompt, ReportRule, RestoreError, ReviewAnswer, Schedule, Settings,
-    Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
+    FinishReason, Hold, Input, NoRetry, Op, Prompt, ReportRule, RestoreError, ReviewAnswer, Schedule,
+    Settings, Silence, Snapshot, StreamEvent, Target, ToolAnswer, ToolCall, Turn,
 };
 use everturn_pacing::Cycling;
-use everturn_wire::{Category, Decider, Decision, Failure, QueuedMessage, TurnId, Usage, Verdict};
+use everturn_wire::{Because, Category, Decider, Decision, Failure, QueuedMessage, TurnId, Usage, Verdict};
 use serde_json::{Value, json};
 
 use everturn_testkit::{Delays, START, beat::echo};
@@ -113,6 +113,8 @@ fn turns() -> Vec<(&'static str, Turn)> {
     let failed = says(StreamEvent::Failed(limited()));
     let silence = Silence { silent_ms: 20_000, left_ms: Some(280_000), alive: true };
     let refused = Failure { retryable: false, ..limited() };
+    let (failure, because) = (limited(), Because::Offline);
+    let hold = Hold { failure, wait_ms: 5_000, shared: false, because, in_budget: false };
     vec![
         ("streaming", told(false, speech())),
         ("streaming-echoed", told(false, echoed_speech())),
@@ -123,6 +125,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
         ("streaming-asked-again", told(false, vec![says(StreamEvent::Silent(silence)), Input::RetryNow])),
         ("retry-of", again()),
         ("backoff", told(false, vec![failed])),
+        ("held-backoff", told(false, vec![says(StreamEvent::Held(Box::new(hold)))])),
         ("tools", told(false, [speech(), vec![finished.clone(), done]].concat())),
         (
             "sealed",
@@ -262,9 +265,9 @@ fn called_turns() -> Vec<(&'static str, Turn)> {
     ]
 }
 
-/// The latest formats: of turns with one target, of turns over a route, of turns with checked calls, and of turns that
-/// make a summary, must report or have calls for their caller.
-const TODAY: [&str; 5] = ["v1.1", "v2.1", "v3.1", "v4", "v4.1"];
+/// The latest formats: of turns with one target, of turns over a route, of turns with checked calls, of turns that
+/// make a summary, must report or have calls for their caller, and of turns with a wait that the budget is not charged for.
+const TODAY: [&str; 6] = ["v1.1", "v2.1", "v3.1", "v4", "v4.1", "v1.2"];
 
 /// Returns the format in which a turn is saved today.
 fn today(name: &str) -> &'static str {
@@ -273,6 +276,7 @@ fn today(name: &str) -> &'static str {
         Some("checked") => TODAY[2],
         Some("summarizing" | "caller") => TODAY[3],
         Some("reporting") => TODAY[4],
+        Some("held") => TODAY[5],
         _ => TODAY[0],
     }
 }

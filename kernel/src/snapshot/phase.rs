@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Ledger, Millis, Op, Outcome, Settings,
-    phase::{Backoff, Phase, Piece, Streaming, Tools},
+    phase::{Backoff, Charge, Phase, Piece, Streaming, Tools},
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,8 @@ pub(super) enum PhaseRecord {
         decided_ms: u64,
         #[serde(default, skip_serializing_if = "is_zero")]
         held: bool,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        charge: Charge,
     },
     Tools {
         step: u32,
@@ -122,7 +124,7 @@ impl From<&Phase> for PhaseRecord {
                     by_person,
                 }
             }
-            Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, held }) => Self::Backoff {
+            Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, held, charge }) => Self::Backoff {
                 op,
                 retries: ledger.retries,
                 uncounted: ledger.uncounted,
@@ -132,6 +134,7 @@ impl From<&Phase> for PhaseRecord {
                 resume_at,
                 decided_ms,
                 held,
+                charge,
             },
             Phase::Tools(Tools { step, calls, ledger }) => Self::Tools {
                 step,
@@ -196,9 +199,10 @@ impl PhaseRecord {
                 resume_at,
                 decided_ms,
                 held,
+                charge,
             } => {
                 let ledger = Ledger { retries, uncounted, waited_ms, ..ledger(target, last_retry, route) };
-                Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, held })
+                Phase::Backoff(Backoff { op, ledger, resume_at, decided_ms, held, charge })
             }
             Self::Tools { step, calls, ledger } => Phase::Tools(Tools {
                 step,

@@ -4,10 +4,10 @@ use alloc::{boxed::Box, format};
 
 use everturn_wire::{Category, ConversationStatus, EventBody, Failure};
 
-use super::{Turn, charge::Charge, retry::Told};
+use super::{Turn, retry::Told};
 use crate::{
     Effects, Millis, Op, Schedule,
-    phase::{Backoff, Phase},
+    phase::{Backoff, Charge, Phase},
 };
 
 /// The message when a user cancels a series of retries.
@@ -53,14 +53,7 @@ impl Turn {
                 let message = format!("no answer for {waited_s} s; asked again by a person");
                 let failure = Failure::new(Category::Timeout, true, message);
                 let backoff = Backoff::after(now, op, ledger, 0, Charge::Budget);
-                let told = Told {
-                    max_attempts: None,
-                    clamped: false,
-                    shared: false,
-                    because: None,
-                    in_budget: true,
-                };
-                self.back_off(backoff, failure, told, fx);
+                self.back_off(backoff, failure, Told::default(), fx);
                 self.try_again(now, fx);
                 self.insist();
             }
@@ -84,8 +77,12 @@ impl Turn {
     /// Calls the provider again. Announces the end of the wait, which may have been cut short.
     fn try_again(&mut self, now: Millis, fx: &mut Effects) {
         let Phase::Backoff(backoff) = &self.phase else { return };
-        let (op, ledger) = (backoff.op, backoff.ledger.clone());
-        self.waited_ms = self.waited_ms.saturating_sub(backoff.resume_at.since(now));
+        let (op, mut ledger) = (backoff.op, backoff.ledger.clone());
+        let left_ms = backoff.resume_at.since(now).min(backoff.decided_ms);
+        if let Some(sum) = backoff.charge.sum(&mut ledger) {
+            *sum = sum.saturating_sub(left_ms);
+        }
+        self.waited_ms = self.waited_ms.saturating_sub(left_ms);
         self.ask(now, op, ledger);
         let retry = self.retry().map(Box::new);
         fx.tell(EventBody::Status { status: ConversationStatus::Active, retry });

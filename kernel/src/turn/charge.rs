@@ -7,26 +7,25 @@ use everturn_wire::RetryOutcome;
 use super::Turn;
 use crate::{
     Ask, Budget, GiveUp, Ledger, Millis,
+    phase::Charge,
     span::{at_least, at_most},
 };
 
 /// Waits allowed to a step for the report after its budget was spent, in milliseconds.
 const GRACE_MS: u64 = 2 * 60 * 1_000;
 
-/// The account that a wait is charged to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Charge {
-    /// The budget of the step.
-    Budget,
-    /// The step's waits beyond the budget, which are counted separately.
-    Wall,
-    /// Nothing, because there is no network.
-    Nothing,
-}
-
 impl Charge {
     pub(super) fn of(ask: &Ask) -> Self {
         if ask.is_wall { Self::Wall } else { Self::Budget }
+    }
+
+    /// Returns the sum of the waits that are charged like this.
+    pub(super) fn sum(self, ledger: &mut Ledger) -> Option<&mut u64> {
+        match self {
+            Self::Budget => Some(&mut ledger.waited_ms),
+            Self::Wall => Some(&mut ledger.walled_ms),
+            Self::Nothing => None,
+        }
     }
 }
 

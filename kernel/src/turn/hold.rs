@@ -2,11 +2,11 @@
 
 use everturn_wire::{Failure, RetryOutcome};
 
-use super::{Turn, charge::Charge, retry::Told};
+use super::{Turn, retry::Told};
 use crate::{
     Effects, Hold, Millis, Schedule,
     millis::LONGEST_WAIT_MS,
-    phase::{Backoff, Phase, Streaming},
+    phase::{Backoff, Charge, Phase, Streaming},
 };
 
 impl Turn {
@@ -38,7 +38,7 @@ impl Turn {
         ledger.uncounted = ledger.uncounted.saturating_add(1);
         let backoff = Backoff { held: true, ..Backoff::after(now, op, ledger, delay_ms, charge) };
         // Holds use up no retry, so there is no maximum to show.
-        let told = Told { max_attempts: None, clamped: false, shared, because: Some(because), in_budget };
+        let told = Told { shared, because: Some(because), ..Told::default() };
         self.back_off(backoff, failure, told, fx);
     }
 }

@@ -2,9 +2,11 @@
 
 use everturn_wire::{Category, CompactionOutcome, EventBody, Failure, ForcedBy, RetryOutcome};
 
-use super::{Turn, charge::Charge, retry::Decided};
+use super::{Turn, retry::Decided};
 use crate::{
-    Ask, Effects, GiveUp, Ledger, Millis, NextCall, Op, Schedule, compaction::Summarizing, phase::Phase,
+    Ask, Effects, GiveUp, Ledger, Millis, NextCall, Op, Schedule,
+    compaction::Summarizing,
+    phase::{Charge, Phase},
 };
 
 /// How a step is asked for the report alone.

@@ -4,12 +4,12 @@ use alloc::boxed::Box;
 
 use everturn_wire::{Because, Category, CompactionCause, DoneReason, EventBody, Failure, RetryOutcome};
 
-use super::{Turn, charge::Charge, reply::EMPTY};
+use super::{Turn, reply::EMPTY};
 use crate::{
     Ask, Directive, Effects, GiveUp, Ledger, Millis, Op, Question, Retry, Schedule, Seen, Target,
     ledger::Scheduled,
     millis::{LONGEST_WAIT_MS, wait_ms},
-    phase::{Backoff, Phase},
+    phase::{Backoff, Charge, Phase},
 };
 
 /// Maximum number of retries of a step after internal failures, such as a panic of the provider. It may well panic again,
@@ -128,13 +128,7 @@ impl Turn {
             let last = backoff.ledger.counted().saturating_add(faults_left);
             max_attempts = max_attempts.map(|max| max.min(last));
         }
-        let told = Told {
-            max_attempts,
-            clamped: ask.clamped,
-            shared: false,
-            because: None,
-            in_budget: !ask.is_wall,
-        };
+        let told = Told { max_attempts, clamped: ask.clamped, ..Told::default() };
         self.back_off(backoff, failure, told, fx);
     }
 
@@ -168,7 +162,8 @@ impl Turn {
 
     /// Schedules a retry and publishes it.
     pub(super) fn back_off(&mut self, mut backoff: Backoff, failure: Failure, told: Told, fx: &mut Effects) {
-        let Told { max_attempts, clamped, shared, because, in_budget } = told;
+        let Told { max_attempts, clamped, shared, because } = told;
+        let in_budget = backoff.charge == Charge::Budget;
         let delay_ms = backoff.decided_ms;
         let waited_ms = backoff.ledger.waited_ms;
         let budget = self.budget(&backoff.ledger).max_wait_ms.filter(|_| in_budget);
@@ -210,7 +205,7 @@ impl Turn {
 }
 
 /// What subscribers learn about a retry beside its wait.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Told {
     /// `None` also for a retry that does not count against it.
     pub(super) max_attempts: Option<u32>,
@@ -220,8 +215,6 @@ pub(super) struct Told {
     pub(super) shared: bool,
     /// Why it waits, if its schedule did not decide that.
     pub(super) because: Option<Because>,
-    /// Whether the wait is charged to the budget.
-    pub(super) in_budget: bool,
 }
 
 /// A directive within the budget, with its final wait in milliseconds.
@@ -239,15 +232,11 @@ impl Backoff {
     /// Waits before this call.
     pub(super) fn until(now: Millis, op: Op, mut ledger: Ledger, delay_ms: u64, charge: Charge) -> Self {
         ledger.retries = ledger.retries.saturating_add(1);
-        match charge {
-            Charge::Budget => ledger.waited_ms = ledger.waited_ms.saturating_add(delay_ms),
-            Charge::Wall => {
-                ledger.walls = ledger.walls.saturating_add(1);
-                ledger.walled_ms = ledger.walled_ms.saturating_add(delay_ms);
-            }
-            Charge::Nothing => {}
+        ledger.walls = ledger.walls.saturating_add((charge == Charge::Wall).into());
+        if let Some(sum) = charge.sum(&mut ledger) {
+            *sum = sum.saturating_add(delay_ms);
         }
-        Self { op, ledger, resume_at: now.plus(delay_ms), decided_ms: delay_ms, held: false }
+        Self { op, ledger, resume_at: now.plus(delay_ms), decided_ms: delay_ms, held: false, charge }
     }
 }
 

@@ -6,12 +6,11 @@ use everturn_wire::{EventBody, Failure};
 
 use super::{
     Turn,
-    charge::Charge,
     retry::{Decided, Told},
 };
 use crate::{
     Effects, Ledger, Millis, NextCall, Op, Schedule, Seen, Target,
-    phase::{Backoff, Phase, Streaming},
+    phase::{Backoff, Charge, Phase, Streaming},
 };
 
 impl Turn {
@@ -40,14 +39,7 @@ impl Turn {
         }
         ledger.uncounted = ledger.uncounted.saturating_add(1);
         let backoff = Backoff::until(now, op, ledger, delay_ms, Charge::of(&ask));
-        let told = Told {
-            max_attempts: None,
-            clamped: ask.clamped,
-            shared: false,
-            because: None,
-            in_budget: !ask.is_wall,
-        };
-        self.back_off(backoff, failure, told, fx);
+        self.back_off(backoff, failure, Told { clamped: ask.clamped, ..Told::default() }, fx);
     }
 
     /// Chooses the target of a step's first call. The schedule may return to a target that it left.

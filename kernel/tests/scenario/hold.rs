@@ -100,3 +100,22 @@ fn a_hold_can_be_released_early_and_a_retry_cannot() {
     assert_eq!(calls, ["0 > call 0.0", "5000 > call 0.1", "15000 > call 0.2"]);
     assert_eq!(run(&script).1.waited_ms(), 5_000 + 10_000, "as long as it waited");
 }
+
+#[test]
+fn a_wait_that_ends_early_is_charged_as_far_as_it_went() {
+    let budget = Budget { max_wait_ms: Some(30_000), ..Budget::default() };
+    let script = |early: Input, second_ms| Script {
+        settings: Settings { budget, ..Settings::default() },
+        outside: vec![(5_000, early)],
+        ..Script::one_step([held(20_000, true), held(second_ms, true), says("Hello")])
+    };
+    for early in [Input::Release, Input::RetryNow] {
+        let transcript = play(&script(early.clone(), 25_000));
+        assert!(transcript.contains("30000 > call 0.2\n") && transcript.contains("Hello"), "{transcript}");
+        let transcript = play(&script(early, 25_001));
+        assert!(
+            transcript.contains(r#"outcome="too-long""#) && !transcript.contains("Hello"),
+            "{transcript}"
+        );
+    }
+}

@@ -275,7 +275,7 @@ impl Invariants {
                     self.chain.moved();
                 }
             }
-            EventBody::Status { retry, .. } => self.chain.asking(retry.as_deref())?,
+            EventBody::Status { retry, .. } => self.chain.asking(self.now, retry.as_deref())?,
             EventBody::RetryEnded { attempts, outcome, .. } => self.chain.ended(*attempts, *outcome)?,
             EventBody::CompactionStarted { .. } => {
                 ensure!(

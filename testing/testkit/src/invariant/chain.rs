@@ -35,6 +35,8 @@ pub(super) struct Chain {
     /// Whether another target was chosen since then, to which the hint does not apply.
     has_moved: bool,
     due: Due,
+    /// When the present wait ends, and how long it is, if it is charged to the budget.
+    charged: Option<(Millis, u64)>,
     /// Whether the next call may come before the hint of its target expires.
     may_clamp: bool,
     /// Whether this step has made a call.
@@ -75,6 +77,7 @@ impl Chain {
             hint_ms: None,
             has_moved: false,
             due: Due::Now,
+            charged: None,
         }
     }
 
@@ -119,6 +122,7 @@ impl Chain {
             return Err(Violation::new("a retry without its time".into()));
         };
         self.retries += 1;
+        self.charged = is_charged.then_some((next_at, delay_ms));
         if is_charged {
             self.waited_ms = self.waited_ms.saturating_add(delay_ms);
         }
@@ -163,8 +167,8 @@ impl Chain {
         }
     }
 
-    /// Handles the published end of a wait.
-    pub(super) fn asking(&mut self, retry: Option<&RetryState>) -> Result<(), Violation> {
+    /// Handles the published end of a wait. What is left of it is not charged: without a log, as if it had just begun.
+    pub(super) fn asking(&mut self, now: Millis, retry: Option<&RetryState>) -> Result<(), Violation> {
         let Some(retry) = retry else {
             return Err(Violation::new("a turn tells its status only for its retries".into()));
         };
@@ -176,6 +180,9 @@ impl Chain {
         let last = self.retries.saturating_sub(1);
         ensure!(retry.attempt == last, "retry {} was made, but {last} was scheduled last", retry.attempt);
         self.is_waiting = false;
+        if let Some((next_at, delay_ms)) = self.charged.take() {
+            self.waited_ms = self.waited_ms.saturating_sub(next_at.since(now).min(delay_ms));
+        }
         Ok(())
     }
 
