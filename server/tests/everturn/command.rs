@@ -1,9 +1,15 @@
 //! Commands that are typed into `everturn chat`: between turns, and while one runs.
 
-use everturn_sim::{Gate, Loopback, Reply, chat, fault};
+use std::net::SocketAddr;
 
+use everturn_sim::{Gate, Loopback, Reply, chat, fault};
 use hyper::Method;
 use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
 
 use crate::{
     client::{post, send},
@@ -23,7 +29,8 @@ fn gated(gate: &Gate) -> Reply {
 /// With `sim/one`, `sim/two` and a route over both.
 fn home(provider: &Loopback) -> Home {
     Home::with(&format!(
-        "[retry]\n{LONG}\n[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"one\", \"two\"]\n\
+        "[server]\nallowed_hosts = [\"127.0.0.1\"]\n[retry]\n{LONG}\n\
+         [[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"one\", \"two\"]\n\
          [[route]]\nname = \"both\"\ntargets = [\"sim/one\", \"sim/two\"]\nschedule = \"interactive\"\n",
         provider.base_url()
     ))
@@ -145,6 +152,57 @@ async fn a_queued_message_is_taken_back() {
     gate.open();
     terminal.until("> second\nTwo.\n\n>").await;
     assert_eq!(asked(&provider), ["first", "second"]);
+}
+
+/// Commands go over a WebSocket, and a message is withdrawn by a request of its own, which may come first.
+#[tokio::test]
+async fn a_queued_message_that_is_still_on_its_way_is_taken_back() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate)]).await;
+    let server = home(&provider).serve().await;
+    let (slow, hold) = slow_commands(server.url.strip_prefix("http://").unwrap().to_owned()).await;
+    let mut terminal = Terminal::new(&Home::empty(), &["chat", "--server", &format!("http://{slow}")]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    hold.send_replace(true);
+    terminal.press("second\r").await;
+    terminal.until("Queued: second").await;
+    terminal.press("/cancel\r").await;
+    terminal.press("/model\r").await;
+    // Answered by a request: one that withdraws the message would have been, too.
+    terminal.until("route/both").await;
+    hold.send_replace(false);
+    terminal.until("Not sent: second").await;
+    gate.open();
+    terminal.until(" again.").await;
+    assert_eq!(asked(&provider), ["first"]);
+}
+
+/// Starts a relay to the server. What clients send over WebSockets waits as long as the sender says.
+async fn slow_commands(server: String) -> (SocketAddr, watch::Sender<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, (hold, held)) = (listener.local_addr().unwrap(), watch::channel(false));
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = TcpStream::connect(&server).await.unwrap();
+            let mut held = held.clone();
+            tokio::spawn(async move {
+                let ((mut client, mut to_client), (mut answers, mut server)) =
+                    (client.into_split(), server.into_split());
+                tokio::spawn(async move { tokio::io::copy(&mut answers, &mut to_client).await });
+                let (mut bytes, mut is_socket) = (vec![0; 64 << 10], false);
+                while let Ok(read @ 1..) = client.read(&mut bytes).await {
+                    if is_socket {
+                        held.wait_for(|held| !held).await.unwrap();
+                    }
+                    is_socket |= bytes[..read].windows(9).any(|word| word.eq_ignore_ascii_case(b"websocket"));
+                    server.write_all(&bytes[..read]).await.unwrap();
+                }
+            });
+        }
+    });
+    (address, hold)
 }
 
 #[tokio::test]

@@ -51,6 +51,10 @@ pub(super) struct Queued {
     /// The server's id for it.
     pub(super) id: String,
     pub(super) text: String,
+    /// Whether the server is known to have it.
+    pub(super) is_there: bool,
+    /// Whether to withdraw it once it is there.
+    pub(super) is_unwanted: bool,
 }
 
 /// The state of a step's retries.
@@ -166,6 +170,11 @@ impl Story {
             {
                 self.is_sealed = true;
             }
+            EventBody::QueueChanged { queue } => {
+                for queued in &mut self.queued {
+                    queued.is_there |= queue.iter().any(|message| message.message_id == queued.id);
+                }
+            }
             // A status belongs to the conversation and names no turn: it is about the running one.
             EventBody::Status { retry: Some(retry), .. } => self.asking_again(&retry, view)?,
             _ if event.turn_id != self.id => {}
@@ -210,6 +219,13 @@ impl Story {
     /// Whether it is said to be running, but none of its events have arrived.
     pub(super) fn is_awaited(&self) -> bool {
         self.beginning == Beginning::Running && self.id.is_none()
+    }
+
+    /// Returns a queued message that can be withdrawn now and is to be.
+    pub(super) fn withdraw(&mut self) -> Option<Queued> {
+        let queued = self.queued.iter_mut().find(|queued| queued.is_there && queued.is_unwanted)?;
+        queued.is_unwanted = false;
+        Some(queued.clone())
     }
 
     /// Whether retries are in progress that can be cancelled.

@@ -210,6 +210,10 @@ impl<'a> Turn<'a> {
             while self.permissions.denies && self.story.approvals.is_shown() {
                 self.answer(Choice::Deny(Some(UNATTENDED.to_owned()))).await?;
             }
+            while let Some(unwanted) = self.story.withdraw() {
+                let line = self.withdraw(unwanted).await?;
+                self.view.line(&line)?;
+            }
             let acts = Acts {
                 asks_now: self.story.may_ask_now(),
                 answers: self.story.approvals.may_answer()

@@ -236,7 +236,10 @@ async fn a_turn_at_its_most_steps_says_so() {
 #[tokio::test(start_paused = true)]
 async fn queued_messages_are_taken_in_or_left_over() {
     let mut story = story();
-    let queued = |text: &str| Queued { id: format!("id of {text}"), text: text.to_owned() };
+    let queued = |text: &str| {
+        let (id, text) = (format!("id of {text}"), text.to_owned());
+        Queued { id, text, is_there: false, is_unwanted: false }
+    };
     story.queued.extend(["one", "two"].map(queued));
     tell_to(&mut story, [EventBody::Steering { text: "one".to_owned() }]);
     assert_eq!(story.queued, [queued("two")]);

@@ -66,7 +66,10 @@ impl Turn<'_> {
                 }
             }
             Order::Conversations(None) => self.server.conversations(self.conversation_id).await,
-            Order::Cancel => self.cancel().await?,
+            Order::Cancel => match self.cancel().await? {
+                Some(line) => line,
+                None => return Ok(None),
+            },
             Order::Help => Line::Note(order::help()),
             Order::Ask(question) => self.server.tell(question, self.conversation_id).await,
             Order::Wrong(why) => Line::Error(why),
@@ -88,7 +91,7 @@ impl Turn<'_> {
         self.link.send(Command::ChatQueue { conversation_id, text: text.clone(), message_id }).await?;
         let line =
             Line::Note(format!("Queued: {} (/cancel takes it back)", wording::one_line(&text, QUEUED)));
-        self.story.queued.push_back(Queued { id, text });
+        self.story.queued.push_back(Queued { id, text, is_there: false, is_unwanted: false });
         Ok(line)
     }
 
@@ -101,11 +104,22 @@ impl Turn<'_> {
         Ok(self.view.line(&Line::Error(why))?)
     }
 
-    /// Withdraws the newest queued message.
-    async fn cancel(&mut self) -> Result<Line> {
-        let Some(Queued { id, text }) = self.story.queued.back().cloned() else {
-            return Ok(Line::Note(NOTHING_QUEUED.to_owned()));
+    /// Withdraws the newest queued message: now, or once the server has it, which a request of its own may overtake.
+    async fn cancel(&mut self) -> Result<Option<Line>> {
+        let queued = &mut self.story.queued;
+        let wanted = queued.iter().rposition(|queued| !queued.is_unwanted);
+        let Some(newest) = wanted.or(queued.len().checked_sub(1)).map(|at| &mut queued[at]) else {
+            return Ok(Some(Line::Note(NOTHING_QUEUED.to_owned())));
         };
+        if !newest.is_there && !std::mem::replace(&mut newest.is_unwanted, true) {
+            return Ok(None);
+        }
+        let newest = newest.clone();
+        self.withdraw(newest).await.map(Some)
+    }
+
+    /// Withdraws a queued message that the server has.
+    pub(super) async fn withdraw(&mut self, Queued { id, text, .. }: Queued) -> Result<Line> {
         let text = wording::one_line(&text, QUEUED);
         Ok(match self.server.take_back(self.conversation_id, &id).await {
             Ok(true) => {
