@@ -41,6 +41,7 @@ impl Pacing {
     /// Saves what a caller used: now, or with what others use in the next moment.
     pub(super) fn keep_counts(self: &Arc<Self>, caller: Option<&CallerName>) {
         let mut inner = self.lock();
+        // The first is the usual case, and costs no look for the caller.
         if inner.saves_counts == Some(true) || !inner.pacer.is_limited(caller) {
             return;
         }

@@ -16,8 +16,11 @@ use http::{
 };
 
 use super::NoAnswer;
-use crate::caller::{Ended, Over};
-use crate::{health::Refusal, memory::Account};
+use crate::{
+    caller::{Ended, Over},
+    health::Refusal,
+    memory::Account,
+};
 
 /// Maximum size of an answer that is kept from its start, for those who join late, in bytes.
 const MOST_KEPT: usize = 8 << 20;

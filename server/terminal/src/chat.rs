@@ -242,10 +242,14 @@ impl Chat {
             let is_done = matches!(shown.ending, Ending::Refused | Ending::Left)
                 || (once && shown.ending == Ending::Interrupted);
             let next = if is_done { None } else { self.queued.pop_front() };
-            let Some(Queued { text, .. }) = next else { break shown.ending };
+            let Some(next) = next else { break shown.ending };
             if self.terminal.is_live {
                 writeln!(io::stdout())?;
             }
+            if next.is_unwanted {
+                self.view.line(&next.too_late())?;
+            }
+            let text = next.text;
             self.view.line(&Line::Note(format!("> {}", wording::one_line(&text, QUEUED))))?;
             let (link, view) = ((&mut self.link, &self.host.server), self.view.as_mut());
             let beginning = Beginning::Message(text);

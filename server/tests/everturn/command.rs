@@ -179,6 +179,29 @@ async fn a_queued_message_that_is_still_on_its_way_is_taken_back() {
     assert_eq!(asked(&provider), ["first"]);
 }
 
+#[tokio::test]
+async fn a_message_that_arrives_after_its_turn_could_not_be_taken_back() {
+    let gate = Gate::new();
+    let provider = Loopback::start([gated(&gate), said("Two.")]).await;
+    let server = home(&provider).serve().await;
+    let (slow, hold) = slow_commands(server.url.strip_prefix("http://").unwrap().to_owned()).await;
+    let mut terminal = Terminal::new(&Home::empty(), &["chat", "--server", &format!("http://{slow}")]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    terminal.until("Hello").await;
+    hold.send_replace(true);
+    terminal.press("second\r").await;
+    terminal.until("Queued: second").await;
+    terminal.press("/cancel\r").await;
+    terminal.press("/model\r").await;
+    terminal.until("route/both").await;
+    gate.open();
+    terminal.until("Too late: it is sent already: second\n> second").await;
+    hold.send_replace(false);
+    terminal.until("Two.").await;
+    assert_eq!(asked(&provider), ["first", "second"]);
+}
+
 /// Starts a relay to the server. What clients send over WebSockets waits as long as the sender says.
 async fn slow_commands(server: String) -> (SocketAddr, watch::Sender<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

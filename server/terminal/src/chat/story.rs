@@ -57,6 +57,13 @@ pub(super) struct Queued {
     pub(super) is_unwanted: bool,
 }
 
+impl Queued {
+    /// Says that it could not be withdrawn.
+    pub(super) fn too_late(&self) -> Line {
+        Line::Note(format!("Too late: it is sent already: {}", wording::one_line(&self.text, MESSAGE)))
+    }
+}
+
 /// The state of a step's retries.
 #[derive(Clone, Debug)]
 enum Chain {
@@ -145,6 +152,11 @@ impl Story {
 
     /// Processes an event and shows it. Returns how the turn ended, once it has.
     pub(super) fn take(&mut self, event: AgentEvent, view: &mut dyn View) -> io::Result<Option<Ending>> {
+        if let EventBody::QueueChanged { queue } = &event.body {
+            for queued in &mut self.queued {
+                queued.is_there |= queue.iter().any(|message| message.message_id == queued.id);
+            }
+        }
         if self.id.is_none() {
             if self.is_beginning(&event.body) {
                 self.id = event.turn_id;
@@ -169,11 +181,6 @@ impl Story {
                     && !self.is_ended_here =>
             {
                 self.is_sealed = true;
-            }
-            EventBody::QueueChanged { queue } => {
-                for queued in &mut self.queued {
-                    queued.is_there |= queue.iter().any(|message| message.message_id == queued.id);
-                }
             }
             // A status belongs to the conversation and names no turn: it is about the running one.
             EventBody::Status { retry: Some(retry), .. } => self.asking_again(&retry, view)?,
@@ -223,7 +230,7 @@ impl Story {
 
     /// Returns a queued message that can be withdrawn now and is to be.
     pub(super) fn withdraw(&mut self) -> Option<Queued> {
-        let queued = self.queued.iter_mut().find(|queued| queued.is_there && queued.is_unwanted)?;
+        let queued = self.queued.iter_mut().rfind(|queued| queued.is_there && queued.is_unwanted)?;
         queued.is_unwanted = false;
         Some(queued.clone())
     }

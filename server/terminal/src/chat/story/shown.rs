@@ -82,8 +82,10 @@ impl Story {
                 Ok(())
             }
             EventBody::Steering { text } => {
-                if self.queued.front().is_some_and(|queued| queued.text == text) {
-                    self.queued.pop_front();
+                if self.queued.front().is_some_and(|queued| queued.text == text)
+                    && let Some(unwanted) = self.queued.pop_front().filter(|queued| queued.is_unwanted)
+                {
+                    view.line(&unwanted.too_late())?;
                 }
                 view.line(&Line::Note(format!("> {}", wording::one_line(&text, RESULT))))
             }

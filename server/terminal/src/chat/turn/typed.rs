@@ -104,7 +104,8 @@ impl Turn<'_> {
         Ok(self.view.line(&Line::Error(why))?)
     }
 
-    /// Withdraws the newest queued message: now, or once the server has it, which a request of its own may overtake.
+    /// Withdraws the newest queued message, once the server has it: it was sent over another connection than the request that
+    /// withdraws it.
     async fn cancel(&mut self) -> Result<Option<Line>> {
         let queued = &mut self.story.queued;
         let wanted = queued.iter().rposition(|queued| !queued.is_unwanted);
@@ -119,14 +120,13 @@ impl Turn<'_> {
     }
 
     /// Withdraws a queued message that the server has.
-    pub(super) async fn withdraw(&mut self, Queued { id, text, .. }: Queued) -> Result<Line> {
-        let text = wording::one_line(&text, QUEUED);
-        Ok(match self.server.take_back(self.conversation_id, &id).await {
+    pub(super) async fn withdraw(&mut self, message: Queued) -> Result<Line> {
+        Ok(match self.server.take_back(self.conversation_id, &message.id).await {
             Ok(true) => {
-                self.story.queued.retain(|queued| queued.id != id);
-                Line::Note(format!("Not sent: {text}"))
+                self.story.queued.retain(|queued| queued.id != message.id);
+                Line::Note(format!("Not sent: {}", wording::one_line(&message.text, QUEUED)))
             }
-            Ok(false) => Line::Note(format!("Too late: it is sent already: {text}")),
+            Ok(false) => message.too_late(),
             Err(error) => Line::Error(error.to_string()),
         })
     }
