@@ -194,7 +194,7 @@ fn end_to_end_files(root: &Path) -> Result<Vec<PathBuf>> {
     let folder = root.join(tool::E2E);
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "mjs"));
+    files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
     files.sort();
     if files.is_empty() {
         bail!("there are no end-to-end tests in {}", folder.display());
