@@ -7,6 +7,7 @@ mod content;
 mod exchange;
 mod header;
 mod refusal;
+mod unpack;
 mod usage;
 
 use std::{fmt, sync::Arc};
@@ -125,6 +126,7 @@ impl Relay {
         let credentials = header::credentials(&request.headers, request.query.as_deref());
         let RelayRequest { method, path, query, mut headers, body, form, streams, whole } = request;
         header::strip_request(&mut headers);
+        header::decline_compression(&mut headers, streams);
         let mut query = query;
         if !self.forwards_credential {
             header::strip_credentials(&mut headers);

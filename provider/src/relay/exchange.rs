@@ -13,7 +13,7 @@ use everturn_kernel::{FinishReason, StreamEvent};
 use everturn_wire::Failure;
 use futures_core::{Stream, future::BoxFuture};
 use hyper::{
-    StatusCode,
+    HeaderMap, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 
@@ -21,6 +21,7 @@ use super::{
     AnswerForm, RelayEvent,
     content::{Said, said},
     header, refusal,
+    unpack::Unpack,
     usage::Ends,
 };
 use crate::{
@@ -74,6 +75,8 @@ struct Reading {
     is_complete: bool,
     /// Number of bytes held back so far.
     held: usize,
+    /// Reads it, if it is compressed.
+    unpack: Unpack,
     /// Where its token counts are.
     ends: Ends,
     /// The start of a body without events, which may be an error.
@@ -85,7 +88,7 @@ struct Reading {
 /// A failure whose explanation is still arriving.
 enum Failing {
     /// The provider refused the request, and the body says why.
-    Refused(Head),
+    Refused(Head, StatusCode, HeaderMap),
     /// It said so in the stream.
     InStream(Failure),
 }
@@ -124,20 +127,18 @@ impl Exchange {
         let mut headers = response.headers_mut().clone();
         header::strip_connection(&mut headers);
         let of = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let (kind, coding) = (of(CONTENT_TYPE).to_owned(), of(CONTENT_ENCODING).to_owned());
-        if !status.is_success() {
-            refusal::clean_headers(self.endpoint.veil(), &mut headers);
-        }
-        self.events.push_back(RelayEvent::Head(status, headers));
+        let (kind, unpack) = (of(CONTENT_TYPE).to_owned(), Unpack::of(of(CONTENT_ENCODING)));
         let head = Head::of(&mut response);
-        self.events.extend(head.limits().map(StreamEvent::Limits).map(RelayEvent::Fact));
         if !status.is_success() {
+            self.events.extend(head.limits().map(StreamEvent::Limits).map(RelayEvent::Fact));
             let body = Box::pin(async move { response.rest(MOST_REFUSAL).await });
-            self.phase = Phase::Failing(body, Box::new(Failing::Refused(head)));
+            self.phase = Phase::Failing(body, Box::new(Failing::Refused(head, status, headers)));
             return Ok(());
         }
+        self.events.push_back(RelayEvent::Head(status, headers));
+        self.events.extend(head.limits().map(StreamEvent::Limits).map(RelayEvent::Fact));
         let is_kind = |asked: &str| kind.trim_start().to_ascii_lowercase().starts_with(asked);
-        let is_read = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+        let is_read = unpack.is_readable();
         let is_stream = is_kind("text/event-stream");
         let reading = Reading {
             head,
@@ -146,6 +147,7 @@ impl Exchange {
             has_begun: is_stream && !is_read && !self.whole,
             is_complete: false,
             held: 0,
+            unpack,
             ends: Ends::default(),
             opening: Vec::new(),
             is_foreign: self.form != AnswerForm::Opaque && is_kind("text/html"),
@@ -182,8 +184,10 @@ impl Exchange {
     fn take_piece(&mut self, piece: Bytes) -> Result<(), Failure> {
         let Phase::Reading(_, reading) = &mut self.phase else { return Ok(()) };
         let had_begun = reading.has_begun;
-        let (is_last, usage) = reading.ends.take(self.form, &piece);
-        let found = if had_begun { Ok(true) } else { reading.take(&piece, self.form, self.whole) };
+        let said = reading.unpack.take(&piece);
+        let (is_last, usage) = reading.ends.take(self.form, &said);
+        reading.held += piece.len();
+        let found = if had_begun { Ok(true) } else { reading.take(&said, self.form, self.whole) };
         // Both before their piece, so that nobody leaves between them.
         self.events.extend(is_last.then_some(RelayEvent::LastIsNext));
         if reading.has_begun {
@@ -248,22 +252,22 @@ impl Exchange {
 
     fn poll_failing(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
         let Phase::Failing(rest, _) = &mut self.phase else { return Poll::Ready(Ok(())) };
-        let rest = ready!(rest.as_mut().poll(cx));
+        let mut rest = ready!(rest.as_mut().poll(cx));
         let Phase::Failing(_, failing) = mem::replace(&mut self.phase, Phase::Over) else {
             return Poll::Ready(Ok(()));
         };
         let failure = match *failing {
-            Failing::InStream(failure) => failure,
-            Failing::Refused(head) => {
-                let mut body = Vec::new();
-                for piece in &rest {
-                    let room = BODY_LIMIT - body.len();
-                    body.extend_from_slice(&piece[..piece.len().min(room)]);
-                }
-                self.endpoint.refused(&head, &body)
+            Failing::InStream(failure) => {
+                rest = refusal::clean_body(self.endpoint.veil(), rest, BODY_LIMIT);
+                failure
+            }
+            Failing::Refused(head, status, headers) => {
+                let (headers, body, said) = refusal::clean(self.endpoint.veil(), headers, rest, BODY_LIMIT);
+                self.events.push_back(RelayEvent::Head(status, headers));
+                rest = body;
+                self.endpoint.refused(&head, &said)
             }
         };
-        let rest = refusal::clean_body(self.endpoint.veil(), rest, BODY_LIMIT);
         self.events.extend(rest.into_iter().map(RelayEvent::Piece));
         Poll::Ready(Err(failure))
     }
@@ -298,7 +302,6 @@ impl Exchange {
 impl Reading {
     /// Reads a piece of an answer that is held back. Returns whether it makes progress, or the payload of an error.
     fn take(&mut self, piece: &[u8], form: AnswerForm, whole: bool) -> Result<bool, String> {
-        self.held += piece.len();
         let room = BODY_LIMIT - self.opening.len();
         let is_held_whole = whole || self.events.is_none();
         self.has_begun = self.held > if is_held_whole { MOST_WHOLE } else { MOST_PRELUDE };

@@ -3,10 +3,12 @@
 use hyper::{
     HeaderMap,
     header::{
-        AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, PROXY_AUTHENTICATE,
-        PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+        ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue,
+        PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
     },
 };
+
+use super::unpack::Unpack;
 
 /// Headers of one connection.
 const HOP_BY_HOP: [HeaderName; 9] = [
@@ -45,6 +47,22 @@ pub(super) fn strip_request(headers: &mut HeaderMap) {
         headers.keys().filter(|name| OWN.iter().any(|own| name.as_str().starts_with(own))).cloned().collect();
     for name in own {
         headers.remove(name);
+    }
+}
+
+/// Declines compression that would hide what an answer says: for a stream any, as neither the beginning of content nor a wait fits into
+/// it; otherwise what cannot be read.
+pub(super) fn decline_compression(headers: &mut HeaderMap, streams: bool) {
+    let offers = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
+    let offers: Vec<&str> = offers.flat_map(|list| list.split(',')).map(str::trim).collect();
+    let is_fine =
+        |offer: &&str| !streams && Unpack::of(offer.split(';').next().unwrap_or_default()).is_readable();
+    let fine: Vec<&str> = offers.iter().copied().filter(is_fine).collect();
+    if fine.len() < offers.len() {
+        let left = if fine.is_empty() { "identity".to_owned() } else { fine.join(", ") };
+        if let Ok(left) = HeaderValue::from_str(&left) {
+            headers.insert(ACCEPT_ENCODING, left);
+        }
     }
 }
 
@@ -112,6 +130,25 @@ mod tests {
         ]);
         strip_request(&mut headers);
         assert_eq!(headers, map(&[("anthropic-beta", "a,b"), ("x-unknown", "kept")]));
+    }
+
+    #[test]
+    fn only_what_can_be_read_is_asked_for() {
+        for (offer, streams, asked) in [
+            ("gzip, deflate", false, "gzip, deflate"),
+            ("gzip, deflate, br, zstd", false, "gzip, deflate"),
+            ("br;q=1.0, gzip;q=0.8, *;q=0.1", false, "gzip;q=0.8"),
+            ("br", false, "identity"),
+            ("identity", false, "identity"),
+            ("gzip, deflate", true, "identity"),
+        ] {
+            let mut headers = map(&[("accept-encoding", offer)]);
+            decline_compression(&mut headers, streams);
+            assert_eq!(headers, map(&[("accept-encoding", asked)]), "{offer}");
+        }
+        let mut headers = map(&[("x-unknown", "kept")]);
+        decline_compression(&mut headers, true);
+        assert_eq!(headers, map(&[("x-unknown", "kept")]), "nothing is added");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //!
 //! Providers put them at the end of an answer; in a stream of Messages, those of the request are at its start, too.
 
-use bytes::Bytes;
 use everturn_wire::{Usage, Value};
 use memchr::memmem;
 use serde::Deserialize;
@@ -37,7 +36,7 @@ pub(super) struct Ends {
 impl Ends {
     /// Takes the next bytes of the answer. Returns whether they complete the provider's own end of it, after which comes nothing
     /// that a caller would miss, and the newest counts, where a stream has them before its end.
-    pub(super) fn take(&mut self, form: AnswerForm, piece: &Bytes) -> (bool, Option<Usage>) {
+    pub(super) fn take(&mut self, form: AnswerForm, piece: &[u8]) -> (bool, Option<Usage>) {
         if form == AnswerForm::Messages && self.head.len() < HEAD {
             self.head.extend_from_slice(&piece[..piece.len().min(HEAD - self.head.len())]);
         }
@@ -154,7 +153,7 @@ mod tests {
 
     fn of(form: AnswerForm, text: &str, piece: usize) -> Option<(u64, u64, Option<u64>, Option<u64>)> {
         let mut ends = Ends::default();
-        text.as_bytes().chunks(piece).for_each(|piece| _ = ends.take(form, &Bytes::copy_from_slice(piece)));
+        text.as_bytes().chunks(piece).for_each(|piece| _ = ends.take(form, piece));
         let usage = ends.usage(form)?;
         Some((usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.reasoning_tokens))
     }
@@ -227,11 +226,8 @@ mod tests {
         ] {
             for size in [1, 7, usize::MAX] {
                 let mut ends = Ends::default();
-                let mut found: Vec<_> = text
-                    .as_bytes()
-                    .chunks(size)
-                    .map(|piece| ends.take(form, &Bytes::copy_from_slice(piece)))
-                    .collect();
+                let mut found: Vec<_> =
+                    text.as_bytes().chunks(size).map(|piece| ends.take(form, piece)).collect();
                 assert_eq!(found.pop().map(|found| found.0), Some(is_last), "{form:?} {size} {text}");
                 assert!(found.iter().all(|found| !found.0), "too early: {form:?} {size} {text}");
                 assert!(ends.start.is_empty());
@@ -250,8 +246,7 @@ mod tests {
         for (size, expected) in [(1, vec![1, 2]), (chunk(1).len(), vec![1, 2]), (usize::MAX, vec![2])] {
             let mut ends = Ends::default();
             let pieces = text.as_bytes().chunks(size);
-            let found =
-                pieces.filter_map(|piece| ends.take(AnswerForm::Gemini, &Bytes::copy_from_slice(piece)).1);
+            let found = pieces.filter_map(|piece| ends.take(AnswerForm::Gemini, piece).1);
             assert_eq!(found.map(|usage| usage.output_tokens).collect::<Vec<_>>(), expected, "{size}");
         }
     }
@@ -260,7 +255,7 @@ mod tests {
     fn little_of_an_answer_is_kept() {
         let mut ends = Ends::default();
         for size in [1, 100, 3 * TAIL, TAIL, 1, TAIL + 1, 1 << 20] {
-            ends.take(AnswerForm::Messages, &Bytes::from(vec![b'x'; size]));
+            ends.take(AnswerForm::Messages, &vec![b'x'; size]);
             assert!(ends.head.len() <= HEAD && ends.tail.len() <= 2 * TAIL);
         }
     }

@@ -82,9 +82,13 @@ impl Response {
         }
     }
 
-    pub(crate) async fn text(mut self) -> String {
+    pub(crate) async fn bytes(mut self) -> Vec<u8> {
         while self.fill().await {}
-        String::from_utf8(self.buffer).unwrap()
+        self.buffer
+    }
+
+    pub(crate) async fn text(self) -> String {
+        String::from_utf8(self.bytes().await).unwrap()
     }
 
     /// Returns the whole body; `None` if the server is gone meanwhile.

@@ -1,10 +1,6 @@
 //! A request, and what is known of it.
 
-use axum::http::{
-    HeaderMap, HeaderName,
-    header::{ACCEPT_ENCODING, USER_AGENT},
-    request::Parts,
-};
+use axum::http::{HeaderMap, HeaderName, header::USER_AGENT, request::Parts};
 use bytes::Bytes;
 use everturn_orchestrator::{AskedModel, Dialect, ModelPlace, Outgoing, RelayCall};
 
@@ -50,12 +46,8 @@ impl Asked {
         };
         let named = model.as_ref().map(|model| model.name.clone()).unwrap_or_default();
         let client = Client { dialect: door.dialect, model: named, streams };
-        let mut headers = head.headers;
+        let headers = head.headers;
         let Control { budget, quota, whole, priority } = Control::of(&headers)?;
-        if streams && headers.contains_key(ACCEPT_ENCODING) {
-            // Where content begins could not be seen in a compressed stream, nor could a wait be put before it.
-            headers.insert(ACCEPT_ENCODING, axum::http::HeaderValue::from_static("identity"));
-        }
         let call = RelayCall {
             caller: None,
             dialects: door.speaks.to_vec(),

@@ -150,3 +150,18 @@ async fn a_turns_answer_is_held_if_a_header_asks_for_it() {
     assert!(text.ends_with("data: [DONE]\n\n"), "{text}");
     assert_eq!(provider.counts().requests, 2);
 }
+
+#[tokio::test]
+async fn a_compressed_refusal_is_understood_and_passed_on_as_it_came() {
+    let refusal =
+        Reply::json(429, &json!({ "error": { "code": "insufficient_quota", "message": "no credit" } }));
+    for refusal in [refusal.clone(), refusal.gzip()] {
+        let provider = Loopback::start([refusal.clone()]).await;
+        let server = server(&provider, SHORT).await;
+        let offer = [("accept-encoding", "gzip, br")];
+        let answer = ask(&server, CHAT, &offer, &body(r#""model":"gpt-a","#)).await;
+        assert_eq!((answer.status, provider.counts().requests), (429, 1), "waiting helps no empty account");
+        assert_eq!(answer.bytes().await, refusal.body_bytes()[..]);
+        assert_eq!(provider.requests()[0].header("accept-encoding"), Some("gzip"));
+    }
+}

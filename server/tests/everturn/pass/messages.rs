@@ -129,6 +129,20 @@ async fn what_an_answer_used_is_counted_though_its_client_left_with_its_last_eve
 }
 
 #[tokio::test]
+async fn what_a_compressed_answer_used_is_counted() {
+    let used = json!({ "content": [], "usage": { "input_tokens": 3, "output_tokens": 7 } });
+    let reply = Reply::json(200, &used).gzip();
+    let provider = Loopback::start([reply.clone()]).await;
+    let server = messages_server(&provider, SHORT).await;
+    let body = r#"{"model":"claude-a","messages":[],"max_tokens":5}"#;
+    let answer = ask(&server, "/v1/messages", &[("accept-encoding", "gzip, deflate")], body).await;
+    assert_eq!(answer.bytes().await, reply.body_bytes()[..]);
+    calls_until(&server, <[Value]>::is_empty).await;
+    let total = get(&server, "/usage").await.json().await["total"].clone();
+    assert_eq!((&total["inputTokens"], &total["outputTokens"]), (&json!(3), &json!(7)), "{total}");
+}
+
+#[tokio::test]
 async fn when_all_tries_failed_the_last_refusal_is_the_answer() {
     let provider = Loopback::start([fault::rate_limited(None), fault::overloaded()]).await;
     let server = messages_server(&provider, SHORT).await;

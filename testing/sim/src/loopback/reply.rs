@@ -1,8 +1,9 @@
 //! A reply as data: what is sent, in which pieces, and where it fails.
 
-use std::time::Duration;
+use std::{io::Read, time::Duration};
 
 use bytes::Bytes;
+use flate2::{Compression, read::GzEncoder};
 
 use super::Gate;
 
@@ -128,6 +129,15 @@ impl Reply {
             head.headers.push((name.to_owned(), value.to_owned()));
         }
         self
+    }
+
+    /// Compresses the body, and says so.
+    #[must_use]
+    pub fn gzip(self) -> Self {
+        let mut packed = Vec::new();
+        // Reading from memory cannot fail.
+        let _ = GzEncoder::new(&self.body[..], Compression::fast()).read_to_end(&mut packed);
+        self.header("content-encoding", "gzip").body(packed)
     }
 
     /// Replaces the status. No effect on [`Reply::raw`].
