@@ -95,7 +95,7 @@ models = ["gpt-5.5"]
 async function open(name, colorScheme = 'light') {
   const context = await browser.newContext({ viewport: { width: 900, height: 640 }, colorScheme });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(60_000);
   page.wrongs = [];
   page.on('console', (message) => message.type() === 'error' && page.wrongs.push(message.text()));
   page.on('pageerror', (error) => page.wrongs.push(error.stack));

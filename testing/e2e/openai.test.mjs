@@ -200,9 +200,10 @@ test('a turn ends when its client disconnects', async () => {
   const asking = client.chat.completions.create(body, { signal: stop.signal });
   while (provider.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   stop.abort();
-  await assert.rejects(asking, OpenAI.APIUserAbortError);
+  // Unless the stream has begun.
+  await asking.catch((error) => assert.ok(error instanceof OpenAI.APIUserAbortError, error));
   let turns;
-  for (const end = Date.now() + 10_000; !turns?.length; await new Promise((resolve) => setTimeout(resolve, 10))) {
+  for (const end = Date.now() + 60_000; !turns?.length; await new Promise((resolve) => setTimeout(resolve, 10))) {
     assert.ok(Date.now() < end, 'the turn goes on');
     ({ turns } = await told('/conversations/left/metrics'));
   }

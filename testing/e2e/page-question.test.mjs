@@ -40,7 +40,7 @@ beforeEach(async () => {
     const { sources } = await (await fetch(`${server.url}/tools`)).json();
     return sources.every(({ status }) => status === 'up');
   };
-  for (const end = Date.now() + 20_000; !(await isUp()); ) assert.ok(Date.now() < end, 'the MCP servers are up in time');
+  for (const end = Date.now() + 120_000; !(await isUp()); ) assert.ok(Date.now() < end, 'the MCP servers are up in time');
 });
 
 const card = (on = page) => on.locator('.question');

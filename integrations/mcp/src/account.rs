@@ -5,10 +5,7 @@ mod keeper;
 
 use std::{
     error::Error,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use everturn_wire::ToolSourceLogin;
@@ -32,7 +29,8 @@ pub(crate) struct Account {
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) exchange: Arc<Exchange>,
     demand: Mutex<Option<Demand>>,
-    is_logged_in: AtomicBool,
+    /// The login of the connection, as kept.
+    in_use: Mutex<Option<String>>,
     /// Notified when a connection should be made anew, as the login is another.
     pub(crate) changed: Notify,
 }
@@ -58,7 +56,7 @@ impl Account {
             redactor,
             exchange: Arc::new(Exchange::new()?),
             demand: Mutex::default(),
-            is_logged_in: AtomicBool::new(false),
+            in_use: Mutex::default(),
             changed: Notify::new(),
         })
     }
@@ -69,9 +67,12 @@ impl Account {
     /// When the login cannot be read, or its authorization server is not found.
     pub(crate) async fn client(self: &Arc<Self>, client: Client) -> Result<AuthClient<Client>, String> {
         let manager = async {
-            let mut manager = self.manager().await?;
+            let mut manager = self.manager(Keeper::of_connection(self.clone())).await?;
+            *self.in_use() = self.read()?;
             let is_in = manager.initialize_from_store().await?;
-            self.is_logged_in.store(is_in, Ordering::Relaxed);
+            if !is_in {
+                *self.in_use() = None;
+            }
             if let Some(Kept { credentials, secret: Some(secret) }) = self.kept()?.filter(|_| is_in) {
                 let config = OAuthClientConfig::new(credentials.client_id, http::url(&self.endpoint)?);
                 manager.configure_client(config.with_client_secret(secret))?;
@@ -82,11 +83,11 @@ impl Account {
         Ok(AuthClient::new(client, manager))
     }
 
-    pub(crate) async fn manager(self: &Arc<Self>) -> Result<AuthorizationManager, AuthError> {
+    pub(crate) async fn manager(&self, keeper: Keeper) -> Result<AuthorizationManager, AuthError> {
         let url = http::url(&self.endpoint)?;
         let mut manager =
             AuthorizationManager::new_with_oauth_http_client(url, self.exchange.clone()).await?;
-        manager.set_credential_store(Keeper(self.clone()));
+        manager.set_credential_store(keeper);
         Ok(manager)
     }
 
@@ -116,15 +117,21 @@ impl Account {
         let Ok(kept) = self.read() else { return false };
         match &*self.demand() {
             Some(demand) => kept.is_some() && kept != demand.refused,
-            None => kept.is_none() && self.is_logged_in.load(Ordering::Relaxed),
+            None => kept.is_none() && self.in_use().is_some(),
         }
+    }
+
+    /// Whether the connection has the login that is kept. Two notices of one login can arrive: from the one who logs in, and
+    /// from the one who sees what is kept change.
+    pub(crate) fn is_up_to_date(&self) -> bool {
+        self.read().is_ok_and(|kept| kept == *self.in_use())
     }
 
     /// Returns what people are told of the login.
     pub(crate) fn status(&self) -> Option<ToolSourceLogin> {
         match self.is_demanded() {
             true => Some(ToolSourceLogin::Needed),
-            false => self.is_logged_in.load(Ordering::Relaxed).then_some(ToolSourceLogin::Done),
+            false => self.in_use().is_some().then_some(ToolSourceLogin::Done),
         }
     }
 
@@ -132,6 +139,10 @@ impl Account {
     pub(crate) fn advice(&self) -> String {
         let name = &self.server;
         format!("it asks for a login: log in on the page (Tools), or with `everturn mcp login {name}`")
+    }
+
+    fn in_use(&self) -> MutexGuard<'_, Option<String>> {
+        self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn demand(&self) -> MutexGuard<'_, Option<Demand>> {

@@ -117,8 +117,13 @@ impl Connection {
         }
     }
 
-    /// Maintains the connection until it ends or is stopped. Returns the reason.
-    pub(crate) async fn keep(self, link: &Arc<Link>, catalog: &Catalog, stop: &CancellationToken) -> String {
+    /// Maintains the connection until it ends or is stopped. Returns the reason; `None` if somebody has logged in or out.
+    pub(crate) async fn keep(
+        self,
+        link: &Arc<Link>,
+        catalog: &Catalog,
+        stop: &CancellationToken,
+    ) -> Option<String> {
         let Self { service, mut process, list_changed, mut line } = self;
         link.condition.send_replace(Condition::Up(line.clone()));
         let why = {
@@ -129,7 +134,11 @@ impl Connection {
                     _ = &mut closed => break "it closed the connection".to_owned(),
                     how = ended(&mut process) => break how,
                     () = stop.cancelled() => break "it was stopped".to_owned(),
-                    () = link.another_login() => break "its login is another now".to_owned(),
+                    () = link.another_login() => {
+                        if !link.account.as_ref().is_some_and(|account| account.is_up_to_date()) {
+                            return None;
+                        }
+                    }
                     () = &mut listening => {}
                     () = list_changed.notified() => {
                         let listed = async {
@@ -158,7 +167,7 @@ impl Connection {
         if let Some(process) = process {
             process.close().await;
         }
-        how.unwrap_or(why)
+        Some(how.unwrap_or(why))
     }
 }
 

@@ -10,7 +10,7 @@ use rmcp::transport::{
 
 use crate::{
     ConfigError, Connection, ServerConfig,
-    account::{Account, Kept},
+    account::{Account, Keeper, Kept},
     redactor::Redactor,
 };
 
@@ -42,7 +42,7 @@ impl Login {
     /// Finds the authorization server, registers with it, and returns what to open in a browser.
     pub(crate) async fn at(account: Arc<Account>, redirect: &str) -> Result<Self, LoginError> {
         let begun = async {
-            let mut manager = account.manager().await?;
+            let mut manager = account.manager(Keeper::of_login(account.clone())).await?;
             let found = manager.resolve_metadata_from_challenge(account.challenge().as_deref()).await?;
             manager.set_metadata(found.metadata);
             let oauth = &account.endpoint.oauth;

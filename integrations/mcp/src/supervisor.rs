@@ -32,7 +32,12 @@ pub(crate) async fn supervise(
         let (why, up) = match opened {
             Ok(connection) => {
                 let since = Instant::now();
-                (connection.keep(&link, &catalog, &stop).await, since.elapsed())
+                let Some(why) = connection.keep(&link, &catalog, &stop).await else {
+                    // Calls wait for the other login.
+                    link.condition.send_replace(Condition::Starting);
+                    continue;
+                };
+                (why, since.elapsed())
             }
             Err(why) => (why, Duration::ZERO),
         };

@@ -19,7 +19,7 @@ export const launch = (more = []) =>
 export async function openPage(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1100, height: 760 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000); // a busy disk may hold up a save for seconds
+  page.setDefaultTimeout(60_000); // a busy disk may hold up a save for seconds, a busy machine the start of an MCP server for longer
   page.wrongs = [];
   page.on('console', (message) => message.type() === 'error' && page.wrongs.push(message.text()));
   page.on('pageerror', (error) => page.wrongs.push(error.stack));

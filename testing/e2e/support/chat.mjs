@@ -40,7 +40,7 @@ export const shown = (chat) => chat.messages.map((message) => `${message.role}: 
 
 /** Waits for a condition. */
 export async function until(condition, what = 'nothing happened') {
-  for (const end = Date.now() + 10_000; !(await condition()); await new Promise((resolve) => setTimeout(resolve, 5))) {
+  for (const end = Date.now() + 60_000; !(await condition()); await new Promise((resolve) => setTimeout(resolve, 5))) {
     if (Date.now() > end) throw new Error(what);
   }
 }

@@ -14,7 +14,7 @@ const resource = new URL(`${base}/mcp`);
 
 /** How it behaves: seconds until a token expires; whether people refuse, see a page first; whether the token endpoint is down. */
 const control = { expiresIn: 3600, refuses: false, asks: false, isDown: false };
-const seen = { registered: 0, issued: 0, refreshed: 0, refused: 0, calls: 0, secrets: [] };
+const seen = { registered: 0, issued: 0, refreshed: 0, refused: 0, listed: 0, calls: 0, secrets: [] };
 
 const clients = new Map();
 const codes = new Map();
@@ -104,6 +104,7 @@ app.use(mcpAuthRouter({
 }));
 const guard = requireBearerAuth({ verifier: provider, resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(resource) });
 app.all('/mcp', guard, async (request, response) => {
+  if (request.body?.method === 'tools/list') seen.listed += 1;
   const server = new McpServer({ name: 'locked', version: '1' });
   const text = (text) => ({ content: [{ type: 'text', text }] });
   server.registerTool('greet', { description: 'Greets' }, () => {

@@ -21,7 +21,21 @@ pub(crate) struct Kept {
 }
 
 /// Keeps the login of an account.
-pub(crate) struct Keeper(pub(crate) Arc<Account>);
+pub(crate) struct Keeper {
+    account: Arc<Account>,
+    /// Whether the connection has what is saved: it has replaced its token.
+    is_of_connection: bool,
+}
+
+impl Keeper {
+    pub(crate) fn of_login(account: Arc<Account>) -> Self {
+        Self { account, is_of_connection: false }
+    }
+
+    pub(super) fn of_connection(account: Arc<Account>) -> Self {
+        Self { account, is_of_connection: true }
+    }
+}
 
 impl Account {
     pub(super) fn read(&self) -> Result<Option<String>, AuthError> {
@@ -67,22 +81,26 @@ impl Account {
 #[async_trait]
 impl CredentialStore for Keeper {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        Ok(self.0.kept()?.map(|kept| kept.credentials))
+        Ok(self.account.kept()?.map(|kept| kept.credentials))
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let former = self.0.kept().ok().flatten();
+        let former = self.account.kept().ok().flatten();
         let same = former.filter(|former| former.credentials.client_id == credentials.client_id);
-        self.0.keep(Some(&Kept { credentials, secret: same.and_then(|former| former.secret) }))
+        self.account.keep(Some(&Kept { credentials, secret: same.and_then(|former| former.secret) }))?;
+        if self.is_of_connection {
+            *self.account.in_use() = self.account.read()?;
+        }
+        Ok(())
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
-        self.0.keep(None)
+        self.account.keep(None)
     }
 
     /// Two processes must not use one refresh token, as it may be good for one use.
     async fn acquire_refresh_guard(&self) -> Result<Option<CredentialRefreshGuard>, AuthError> {
-        let store = self.0.store.clone();
+        let store = self.account.store.clone();
         let lock = tokio::task::spawn_blocking(move || store.lock()).await;
         match lock {
             Ok(Ok(lock)) => Ok(Some(CredentialRefreshGuard::new(lock))),

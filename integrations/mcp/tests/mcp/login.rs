@@ -9,10 +9,11 @@ use everturn_wire::{
     ToolSourceStatus,
 };
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::{
     elicitation::{asked, settled},
-    support::{Remote, World, called, installed, wait_for},
+    support::{DEADLINE, Remote, World, called, installed, wait_for},
 };
 
 /// Where the browser ends. Nothing listens there, as the tests are the browser.
@@ -225,6 +226,23 @@ async fn another_process_logs_in_and_out() {
     assert!(log_out(&locked.config()).unwrap() && !log_out(&locked.config()).unwrap());
     world.server.look_again();
     needed(&world).await;
+}
+
+/// Of each login there are two notices: of the one who logs in, and of the one who sees what is kept change. On one thread, the
+/// second comes before the server is connected to again.
+#[tokio::test]
+async fn a_login_that_is_noticed_twice_is_connected_with_once() {
+    let locked = Locked::start().await;
+    let world = locked.world(&["greet"]).await;
+    locked.log_in(&world).await;
+    world.server.look_again();
+    up(&world).await;
+    assert_eq!(world.call().await.content, "hello, friend");
+    assert_eq!(locked.control(&json!({})).await["listed"], json!(1));
+    // Another login of the same person is one.
+    locked.log_in(&world).await;
+    let again = async { while locked.control(&json!({})).await["listed"] != json!(2) {} };
+    timeout(DEADLINE, again).await.expect("it connects again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
