@@ -131,7 +131,7 @@ async fn a_caller_that_used_its_limit_waits_and_is_told_why() {
     });
     let (because, message, shared, delay_ms) = retry.expect("it is told to wait");
     assert_eq!((because, shared), (Some(Because::CallerLimit), Some(true)));
-    assert_eq!(message, "this server allows its caller 2 requests a minute, which are used up");
+    assert_eq!(message, "this server allows its caller 2 requests a minute, which were made");
     assert!((59_000..60_000).contains(&delay_ms), "{delay_ms}");
     sleep(Duration::from_secs(130)).await;
     assert_eq!(world.asked(), [0, 0, 0, 60, 60, 120], "in order, at the beginning of each minute");
@@ -226,7 +226,7 @@ async fn money_is_counted_as_it_was_spent_and_the_rest_of_the_day_is_waited_for(
         EventBody::ProviderRetry { because, message, .. } => Some((*because, message.clone())),
         _ => None,
     });
-    let message = "this server allows its caller costs of 0.01 a day, which are used up".to_owned();
+    let message = "this server allows its caller to spend 0.01 a day, and this call may cost more than is left".to_owned();
     assert_eq!(hold, Some((Some(Because::CallerLimit), message)));
     // The next process knows what was spent, and so does a limit that is raised.
     let world = world.again(terms);

@@ -34,6 +34,12 @@ impl Pacing {
         self.lock().pacer.used_elsewhere(&caller, &used.node.0, used.used());
     }
 
+    /// Whether a call waits for one of its caller's own to end. Nobody knows when that is.
+    pub(super) fn is_open_ended(&self, asker: &Asker, wait: Wait, now: Millis) -> bool {
+        let held = || self.lock().pacer.held(asker.caller.as_ref(), asker.size, now);
+        wait.because == Because::CallerLimit && held().is_some_and(|held| held.kind == Kind::Parallel)
+    }
+
     pub(super) fn is_limited_in_money(&self, asker: &Asker) -> bool {
         self.lock().pacer.is_limited_in_money(asker.caller.as_ref())
     }
@@ -108,12 +114,15 @@ impl Inner {
 }
 
 fn told(Held { kind, limit, .. }: Held) -> String {
-    let limit = match kind {
-        Kind::RequestsPerMinute => format!("{limit} requests a minute"),
-        Kind::TokensPerMinute => format!("{limit} tokens a minute"),
-        Kind::TokensPerDay => format!("{limit} tokens a day"),
-        Kind::Parallel => format!("{limit} calls at once"),
-        Kind::MoneyPerDay => format!("costs of {} a day", Money(limit)),
+    let allows = match kind {
+        Kind::RequestsPerMinute => format!("{limit} requests a minute, which were made"),
+        Kind::TokensPerMinute => format!("{limit} tokens a minute, and this call may need more than are left"),
+        Kind::TokensPerDay => format!("{limit} tokens a day, and this call may need more than are left"),
+        Kind::Parallel if limit == 1 => "one call at a time, and one is running".to_owned(),
+        Kind::Parallel => format!("{limit} calls at a time, and these are running"),
+        Kind::MoneyPerDay => {
+            format!("to spend {} a day, and this call may cost more than is left", Money(limit))
+        }
     };
-    format!("this server allows its caller {limit}, which are used up")
+    format!("this server allows its caller {allows}")
 }

@@ -99,6 +99,10 @@ impl Pace {
         }
         let mut hold = self.pacing.hold(&self.model, &self.asker, wait, now);
         hold.in_budget &= wait.because != Because::CallerLimit || !self.parks_for_caller;
+        if self.affordable_ms > 0 && self.pacing.is_open_ended(&self.asker, wait, now) {
+            // It may be over at any moment.
+            hold.wait_ms = hold.wait_ms.min(self.affordable_ms);
+        }
         // A turn that cannot afford the wait calls the provider and gets its error, unless its caller may not.
         if hold.in_budget && hold.wait_ms > self.affordable_ms {
             return match self.pacing.insist(&self.model, &self.asker, now) {

@@ -6,7 +6,7 @@ use clap::Args;
 #[derive(Args, Debug)]
 pub struct Running {
     /// The running server
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:4777")]
+    #[arg(long, env = "EVERTURN_SERVER", value_name = "URL", default_value = "http://127.0.0.1:4777")]
     pub server: String,
     /// The server's access token; prefer EVERTURN_TOKEN
     #[arg(long)]

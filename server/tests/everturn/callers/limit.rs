@@ -106,7 +106,7 @@ async fn a_thousand_calls_at_once_do_not_exceed_a_limit_in_requests_tokens_or_mo
     for (words, go, told) in [
         (["--requests-per-minute", "60"], 60..=60, "60 requests a minute"),
         (["--tokens-per-minute", "50000"], 96..=96, "50000 tokens a minute"),
-        (["--money-per-day", "0.5"], 99..=99, "costs of 0.5 a day"),
+        (["--money-per-day", "0.5"], 99..=99, "to spend 0.5 a day"),
     ] {
         let limited = Limited::with(&words, price, Value::Null).await;
         race(&limited, &Kind { words, go, told }).await;
@@ -138,6 +138,30 @@ async fn of_a_thousand_calls_no_more_are_made_at_once_than_a_caller_may() {
         timeout(2 * DEADLINE, join(calls, opens)).await.expect("all go, one after the other");
     assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
     assert_eq!(limited.provider.requests().len(), 1_000);
+}
+
+#[tokio::test]
+async fn a_call_waits_for_one_of_its_callers_own_as_long_as_it_can_afford() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let provider =
+        Loopback::with(move |_: &Request| Reply::json(200, &json!({ "choices": [] })).hold(&held)).await;
+    let limited = Limited::behind(provider, &["--parallel", "1"], "").await;
+    let first = limited.call(&[], "first");
+    let second = async {
+        gate.reached_by(1).await;
+        // Less than it would be told to wait if it could afford any wait.
+        limited.call(&[("everturn-budget", "20s")], "second").await
+    };
+    let opens = async {
+        while json_of(&limited, "/calls").await["calls"].as_array().unwrap().len() < 2 {}
+        let calls = json_of(&limited, "/calls").await.to_string();
+        assert!(calls.contains("one call at a time, and one is running"), "{calls}");
+        gate.open();
+    };
+    let all = timeout(DEADLINE, join(first, join(second, opens))).await;
+    let (first, (second, ())) = all.expect("the second waits, too");
+    assert_eq!((first.status, second.status), (200, 200));
 }
 
 /// Real time: until the limit is changed, which the server notices within a second or so.
@@ -206,7 +230,7 @@ async fn a_limit_survives_a_kill_and_a_turn_says_what_it_waits_for() {
     };
     let retry = timeout(DEADLINE, waits).await.expect("it waits");
     assert_eq!((&retry["because"], &retry["shared"]), (&json!("caller-limit"), &json!(true)), "{retry}");
-    assert_eq!(retry["message"], "this server allows its caller 600 tokens a day, which are used up");
+    assert_eq!(retry["message"], "this server allows its caller 600 tokens a day, and this call may need more than are left");
 }
 
 /// Each call costs 0.0014, which its estimate is far above.
