@@ -226,7 +226,9 @@ async fn money_is_counted_as_it_was_spent_and_the_rest_of_the_day_is_waited_for(
         EventBody::ProviderRetry { because, message, .. } => Some((*because, message.clone())),
         _ => None,
     });
-    let message = "this server allows its caller to spend 0.01 a day, and this call may cost more than is left".to_owned();
+    let message =
+        "this server allows its caller to spend 0.01 a day, and this call may cost more than is left"
+            .to_owned();
     assert_eq!(hold, Some((Some(Because::CallerLimit), message)));
     // The next process knows what was spent, and so does a limit that is raised.
     let world = world.again(terms);

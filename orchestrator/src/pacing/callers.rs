@@ -116,7 +116,9 @@ impl Inner {
 fn told(Held { kind, limit, .. }: Held) -> String {
     let allows = match kind {
         Kind::RequestsPerMinute => format!("{limit} requests a minute, which were made"),
-        Kind::TokensPerMinute => format!("{limit} tokens a minute, and this call may need more than are left"),
+        Kind::TokensPerMinute => {
+            format!("{limit} tokens a minute, and this call may need more than are left")
+        }
         Kind::TokensPerDay => format!("{limit} tokens a day, and this call may need more than are left"),
         Kind::Parallel if limit == 1 => "one call at a time, and one is running".to_owned(),
         Kind::Parallel => format!("{limit} calls at a time, and these are running"),
