@@ -68,8 +68,9 @@ impl Account {
     pub(crate) async fn client(self: &Arc<Self>, client: Client) -> Result<AuthClient<Client>, String> {
         let manager = async {
             let mut manager = self.manager(Keeper::of_connection(self.clone())).await?;
-            *self.in_use() = self.read()?;
-            let is_in = manager.initialize_from_store().await?;
+            let kept = self.read()?;
+            let former = std::mem::replace(&mut *self.in_use(), kept);
+            let is_in = manager.initialize_from_store().await.inspect_err(|_| *self.in_use() = former)?;
             if !is_in {
                 *self.in_use() = None;
             }

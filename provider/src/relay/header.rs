@@ -55,8 +55,7 @@ pub(super) fn strip_request(headers: &mut HeaderMap) {
 pub(super) fn decline_compression(headers: &mut HeaderMap, streams: bool) {
     let offers = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
     let offers: Vec<&str> = offers.flat_map(|list| list.split(',')).map(str::trim).collect();
-    let is_fine =
-        |offer: &&str| !streams && Unpack::of(offer.split(';').next().unwrap_or_default()).is_readable();
+    let is_fine = |offer: &&str| !streams && Unpack::reads(offer.split(';').next().unwrap_or_default());
     let fine: Vec<&str> = offers.iter().copied().filter(is_fine).collect();
     if fine.len() < offers.len() {
         let left = if fine.is_empty() { "identity".to_owned() } else { fine.join(", ") };

@@ -8,6 +8,9 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 /// Maximum number of bytes that one piece of a body may become, and all of one that is read as a whole.
 const MOST: usize = 16 << 20;
 
+/// Maximum number of bytes of a body that are read: few bytes can become very many, which takes time.
+const MOST_OF_ALL: usize = 64 << 20;
+
 /// Reads a body, piece by piece.
 pub(super) enum Unpack {
     /// It is not compressed.
@@ -21,12 +24,20 @@ pub(super) enum Unpack {
 impl Unpack {
     /// Returns one for a value of `Content-Encoding`.
     pub(super) fn of(coding: &str) -> Self {
-        match &*coding.trim().to_ascii_lowercase() {
-            "" | "identity" => Self::Plain,
-            "gzip" | "x-gzip" => Self::Gzip(Box::new(MultiGzDecoder::new(Room::default()))),
-            "deflate" => Self::Deflate(Box::new(ZlibDecoder::new(Room::default()))),
-            _ => Self::Unreadable,
-        }
+        Self::maker(coding).map_or(Self::Unreadable, |make| make())
+    }
+
+    pub(super) fn reads(coding: &str) -> bool {
+        Self::maker(coding).is_some()
+    }
+
+    fn maker(coding: &str) -> Option<fn() -> Self> {
+        Some(match &*coding.trim().to_ascii_lowercase() {
+            "" | "identity" => || Self::Plain,
+            "gzip" | "x-gzip" => || Self::Gzip(Box::new(MultiGzDecoder::new(Room::default()))),
+            "deflate" => || Self::Deflate(Box::new(ZlibDecoder::new(Room::default()))),
+            _ => return None,
+        })
     }
 
     pub(super) fn is_readable(&self) -> bool {
@@ -51,9 +62,11 @@ impl Unpack {
     pub(super) fn take(&mut self, piece: &Bytes) -> Bytes {
         let said = match self {
             Self::Plain | Self::Unreadable => return piece.clone(),
-            Self::Gzip(decoder) => written(decoder, piece).map(|()| std::mem::take(&mut decoder.get_mut().0)),
+            Self::Gzip(decoder) => {
+                written(decoder, piece).map(|()| std::mem::take(&mut decoder.get_mut().said))
+            }
             Self::Deflate(decoder) => {
-                written(decoder, piece).map(|()| std::mem::take(&mut decoder.get_mut().0))
+                written(decoder, piece).map(|()| std::mem::take(&mut decoder.get_mut().said))
             }
         };
         let Ok(said) = said else {
@@ -70,16 +83,20 @@ fn written(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
     decoder.flush()
 }
 
-/// What was decompressed and not taken yet. Few bytes can become very many, so there is an end to it.
+/// What was decompressed and not taken yet, and how many bytes of the body were.
 #[derive(Default)]
-pub(super) struct Room(Vec<u8>);
+pub(super) struct Room {
+    said: Vec<u8>,
+    all: usize,
+}
 
 impl Write for Room {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST {
+        if self.said.len() + bytes.len() > MOST || self.all + bytes.len() > MOST_OF_ALL {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        self.0.extend_from_slice(bytes);
+        self.said.extend_from_slice(bytes);
+        self.all += bytes.len();
         Ok(bytes.len())
     }
 
@@ -154,7 +171,9 @@ mod tests {
         let bomb = gzip(&vec![b' '; 4 * MOST]);
         assert!(bomb.len() < MOST / 200);
         assert!(!read("gzip", &bomb, usize::MAX).1);
-        assert!(read("gzip", &bomb, bomb.len() / 8).1, "each piece for itself");
+        assert!(read("gzip", &bomb[..bomb.len() / 2], bomb.len() / 8).1, "each piece for itself");
+        let larger = gzip(&vec![b' '; MOST_OF_ALL + MOST]);
+        assert!(!read("gzip", &larger, larger.len() / 10).1, "all pieces together");
         let pieces: Vec<_> = bomb.chunks(bomb.len() / 8).map(Bytes::copy_from_slice).collect();
         assert_eq!(Unpack::of("gzip").whole(&pieces), None);
         assert_eq!(Unpack::of("gzip").whole(&[Bytes::from(gzip(b"no"))]).as_deref(), Some(&b"no"[..]));

@@ -32,6 +32,14 @@ impl Limited {
         Self::behind(provider, words, more).await
     }
 
+    /// Its provider answers nothing before the gate is open.
+    async fn at_a_gate(words: &[&str]) -> (Self, Gate) {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let answer = move |_: &Request| Reply::json(200, &json!({ "choices": [] })).hold(&held);
+        (Self::behind(Loopback::with(answer).await, words, "").await, gate)
+    }
+
     async fn behind(provider: Loopback, words: &[&str], more: &str) -> Self {
         let home = Home::with(&format!(
             "[retry]\n{LONG}\n{more}[[provider]]\nname = \"sim\"\nbase_url = \"{}/v1\"\nmodels = [\"model\"]\n",
@@ -115,11 +123,7 @@ async fn a_thousand_calls_at_once_do_not_exceed_a_limit_in_requests_tokens_or_mo
 
 #[tokio::test]
 async fn of_a_thousand_calls_no_more_are_made_at_once_than_a_caller_may() {
-    let gate = Gate::new();
-    let held = gate.clone();
-    let provider =
-        Loopback::with(move |_: &Request| Reply::json(200, &json!({ "choices": [] })).hold(&held)).await;
-    let limited = Limited::behind(provider, &["--parallel", "7"], "").await;
+    let (limited, gate) = Limited::at_a_gate(&["--parallel", "7"]).await;
     let calls = join_all((0..1_000).map(|n| {
         let limited = &limited;
         async move { limited.call(&[], &format!("call {n}")).await.status }
@@ -142,15 +146,11 @@ async fn of_a_thousand_calls_no_more_are_made_at_once_than_a_caller_may() {
 
 #[tokio::test]
 async fn a_call_waits_for_one_of_its_callers_own_as_long_as_it_can_afford() {
-    let gate = Gate::new();
-    let held = gate.clone();
-    let provider =
-        Loopback::with(move |_: &Request| Reply::json(200, &json!({ "choices": [] })).hold(&held)).await;
-    let limited = Limited::behind(provider, &["--parallel", "1"], "").await;
+    let (limited, gate) = Limited::at_a_gate(&["--parallel", "1"]).await;
     let first = limited.call(&[], "first");
     let second = async {
         gate.reached_by(1).await;
-        // Less than it would be told to wait if it could afford any wait.
+        // Less than the longest wait between two looks.
         limited.call(&[("everturn-budget", "20s")], "second").await
     };
     let opens = async {
