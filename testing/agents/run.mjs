@@ -16,7 +16,7 @@ import { start, TEXT } from "./provider.mjs";
 import { SCENARIOS } from "./scenarios.mjs";
 import { serve } from "./server.mjs";
 
-const MOST_SECONDS = 50 * 60;
+const MOST_MINUTES = 50;
 const AT_ONCE = Number(process.env.EVERTURN_AGENTS_AT_ONCE ?? 10);
 
 const [everturn, bin, only, which] = process.argv.slice(2);
@@ -35,7 +35,7 @@ async function until(condition) {
 }
 
 // One agent through one scenario. `isDirect`: without Everturn.
-async function run(name, agent, { plan, writes, serve: config, kill }, isDirect) {
+async function run(name, agent, { plan, writes, serve: config, kill, minutes = MOST_MINUTES }, isDirect) {
   // Not below /tmp: codex refuses to keep its helpers there.
   const base = join(process.cwd(), "target", "agents");
   mkdirSync(base, { recursive: true });
@@ -58,7 +58,7 @@ async function run(name, agent, { plan, writes, serve: config, kill }, isDirect)
   const began = Date.now();
   const child = spawn(command[0], command.slice(1), { cwd: work, env, stdio: ["ignore", "pipe", "pipe"] });
   for (const stream of [child.stdout, child.stderr]) stream.on("data", listen);
-  const limit = setTimeout(() => child.kill("SIGKILL"), MOST_SECONDS * 1000);
+  const limit = setTimeout(() => child.kill("SIGKILL"), minutes * 60_000);
   const ended = new Promise((done) => child.on("close", (code, signal) => done(code ?? signal)));
   if (kill) {
     const isOver = ended.then(() => true);
@@ -133,7 +133,8 @@ async function cell(name, agent, title, scenario) {
 
 async function main() {
   const chosen = (all, list) => Object.entries(all).filter(([name]) => !list || list.split(",").some((part) => name.startsWith(part)));
-  const cells = chosen(SCENARIOS, which).flatMap(([title, scenario]) =>
+  const scenarios = chosen(SCENARIOS, which).filter(([, { asked }]) => which || !asked);
+  const cells = scenarios.flatMap(([title, scenario]) =>
     chosen(AGENTS, only).map(([name, agent]) => () => cell(name, agent, title, scenario)),
   );
   let failed = 0;

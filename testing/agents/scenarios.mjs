@@ -10,8 +10,10 @@ const QUICK = '[retry]\nschedule = "exponential"\nbase_ms = 1000\nmax_delay_ms =
 // `plan`: see `start` in provider.mjs. `serve`: by a running server with this configuration, instead of
 // one of `everturn with`'s own. `kill`: the server is killed during the wait after this many refusals, and started again.
 // `writes`: the first answer asks for a file with this text. `fails`: it never answers, and the agent has to fail as it does
-// without Everturn. Scenarios that take long come first.
+// without Everturn. `minutes`: how long it may take, 50 without it. `asked`: it is run only if it is named. Scenarios that take
+// long come first.
 export const SCENARIOS = {
+  "hours: an outage of 90 min": { plan: () => outage(90 * 60), minutes: 160, asked: true },
   "an outage of 20 min": { plan: () => outage(20 * 60) },
   "silent once, until the idle timer": { plan: () => [silent] },
   "529, 30 times (waits of 1 to 10 s)": { plan: () => times(30, overloaded), serve: QUICK },
