@@ -4,6 +4,7 @@ mod address;
 mod known;
 mod named;
 mod rules;
+mod stranger;
 mod token;
 
 use std::{
@@ -154,10 +155,12 @@ async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next
     if request.uri().path() == HEALTH {
         return next.run(request).await;
     }
-    let Some(caller) = rules.caller(&request) else {
-        let why = "this server asks for its token, or a caller's that is valid: send it as `Authorization: Bearer <token>`, or for a WebSocket as the \
-                   subprotocols `everturn, bearer.<base64url of the token>`";
-        return refused(Refusal::new(StatusCode::UNAUTHORIZED, why), request.uri().path());
+    let caller = match rules.caller(&request) {
+        Ok(caller) => caller,
+        Err(stranger) => {
+            let refusal = Refusal::new(StatusCode::UNAUTHORIZED, stranger.why());
+            return refused(refusal, request.uri().path());
+        }
     };
     let caller = match request.extensions_mut().remove::<Follower>() {
         Some(Follower { asked, witness }) => {

@@ -169,9 +169,13 @@ impl Answer {
 /// Why a server denies access, and what to do, if the status says that. `has_token`: a token was sent. `body`: of its answer.
 pub(crate) fn refusal(server: &str, status: StatusCode, has_token: bool, body: &[u8]) -> Option<Error> {
     match status {
-        StatusCode::UNAUTHORIZED if has_token => Some(anyhow!(
-            "the server at {server} did not accept the token: check EVERTURN_TOKEN, or --token if you use it"
-        )),
+        StatusCode::UNAUTHORIZED if has_token => {
+            let why = serde_json::from_slice::<ErrorBody>(body).map(|body| format!(" ({})", body.error));
+            Some(anyhow!(
+                "the server at {server} did not accept the token: check EVERTURN_TOKEN, or --token if you use it{}",
+                why.unwrap_or_default()
+            ))
+        }
         StatusCode::UNAUTHORIZED => {
             Some(anyhow!("the server at {server} requires a token: set EVERTURN_TOKEN"))
         }

@@ -16,7 +16,9 @@ use tower_http::cors::CorsLayer;
 use super::{
     Access, AccessError, Callers, TokenHash,
     address::{Host, Origin},
-    named, token,
+    named,
+    stranger::Stranger,
+    token,
 };
 use crate::{connection::Peer, refusal::Refusal};
 
@@ -100,25 +102,32 @@ impl Rules {
         self.check_origin(&host, request.headers())
     }
 
-    /// Returns who the request is by; `None` if it lacks a token that it needs, or a proxy does not say.
-    pub(super) fn caller(&self, request: &Request) -> Option<Caller> {
+    /// Returns who the request is by.
+    pub(super) fn caller(&self, request: &Request) -> Result<Caller, Stranger> {
         if self.is_in_url(request) {
-            return None;
+            return Err(Stranger::InUrl);
         }
-        if let Some(caller) = token::shown(request.headers()).find_map(|shown| self.whose(&shown.hash())) {
-            return if caller.may(Scope::Proxy) {
-                self.named(request.headers(), &caller)
-            } else {
-                Some(caller)
-            };
+        let headers = request.headers();
+        if let Some(caller) = token::shown(headers).find_map(|shown| self.whose(&shown.hash())) {
+            return if caller.may(Scope::Proxy) { self.named(headers, &caller) } else { Ok(caller) };
         }
         if !self.asks() {
-            return Some(Caller::administrator());
+            return Ok(Caller::administrator());
         }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-        let is_page =
-            reads && !request.headers().contains_key(UPGRADE) && (self.is_open)(request.uri().path());
-        is_page.then(Caller::nobody)
+        let is_page = reads && !headers.contains_key(UPGRADE) && (self.is_open)(request.uri().path());
+        if is_page { Ok(Caller::nobody()) } else { Err(self.stranger(headers)) }
+    }
+
+    /// Why a request is by nobody that is known.
+    fn stranger(&self, headers: &HeaderMap) -> Stranger {
+        let shown: Vec<_> = token::shown(headers).map(|shown| self.callers.known(&shown.hash())).collect();
+        match shown.as_slice() {
+            [] => Stranger::NoToken,
+            // It would have been found if it were valid.
+            shown if shown.iter().any(Option::is_some) => Stranger::Expired,
+            _ => Stranger::Unknown,
+        }
     }
 
     /// Whether the URL contains a token, whoever shows which one in a header: it would end up in logs, also in a provider's.
@@ -160,17 +169,18 @@ impl Rules {
     }
 
     /// Returns the caller that a proxy names. If there are several names, it is unknown which one the proxy wrote.
-    fn named(&self, headers: &HeaderMap, proxy: &Caller) -> Option<Caller> {
+    fn named(&self, headers: &HeaderMap, proxy: &Caller) -> Result<Caller, Stranger> {
         let mut named = headers.get_all(&self.caller_header).iter();
-        let name = named.next().filter(|_| named.next().is_none())?;
-        self.callers.named(&named::caller(name.to_str().ok()?)?, proxy)
+        let name = named.next().filter(|_| named.next().is_none()).and_then(|name| name.to_str().ok());
+        let name = name.and_then(named::caller).ok_or(Stranger::Unnamed)?;
+        self.callers.named(&name, proxy).ok_or(Stranger::NotServed)
     }
 
     /// Whether the request is by the owner of the server.
     pub(super) fn is_owner(&self, request: &Request) -> bool {
         if self.asks() {
             // Noted when it was let in; else it shows a token now.
-            let known = request.extensions().get::<Caller>().cloned().or_else(|| self.caller(request));
+            let known = request.extensions().get::<Caller>().cloned().or_else(|| self.caller(request).ok());
             return known.is_some_and(|caller| caller.is_administrator());
         }
         let Ok(host) = self.host(request) else { return false };

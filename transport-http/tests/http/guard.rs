@@ -1,7 +1,11 @@
 //! Access control.
 
 use axum::{body::Body, routing::get};
-use everturn_transport_http::{Access, AccessError, CallLimits, Callers, Guard, Metrics, router};
+use everturn_orchestrator::{Scope, Terms};
+use everturn_transport_http::{
+    Access, AccessError, CallLimits, Callers, Guard, KnownCaller, Metrics, TokenHash, router,
+};
+use everturn_wire::CallerName;
 use hyper::{HeaderMap, Method, StatusCode, header::HOST};
 use serde_json::json;
 
@@ -268,6 +272,44 @@ async fn the_token_is_asked_for_everywhere_but_at_the_page_and_health() {
     }
     assert_eq!(ask(&world, "POST", "/page/app.js", &[]).await.status, 401);
     assert_eq!(ask(&world, "GET", "/", &[("upgrade", "websocket")]).await.status, 401);
+}
+
+#[tokio::test]
+async fn each_mistake_with_a_token_is_told() {
+    let known = |name: &str, scope: Scope, until| KnownCaller {
+        name: CallerName::parse(name).unwrap(),
+        scopes: vec![scope],
+        token: Some(TokenHash::of(format!("the-token-of-{name}").as_bytes())),
+        until,
+        terms: Terms::default(),
+        models: Vec::new(),
+    };
+    let revoked = KnownCaller { token: None, ..known("ben", Scope::Chat, None) };
+    let all = vec![known("ann", Scope::Chat, Some(1)), revoked, known("proxy", Scope::Proxy, None)];
+    let world = world(|access| access.callers.replace(all)).await;
+    let name = "x-everturn-caller";
+    let (anns, bens) = (("x-everturn-token", "the-token-of-ann"), ("x-everturn-token", "the-token-of-ben"));
+    let proxys = ("x-everturn-token", "the-token-of-proxy");
+    let table: [(&str, &[(&str, &str)], &str); _] = [
+        ("/models", &[], "asks for its token"),
+        ("/models", &[("authorization", "Basic YTpi")], "asks for its token"),
+        ("/models", &[bens], "does not know this token"),
+        ("/models", &[anns], "has expired"),
+        ("/models", &[("x-api-key", "sk-1"), anns], "has expired"),
+        ("/models?key=the-token-of-proxy", &[proxys], "in the URL"),
+        ("/models", &[proxys], "has to name one caller"),
+        ("/models", &[proxys, (name, "ann"), (name, "eve")], "has to name one caller"),
+        ("/models", &[proxys, (name, "ann")], "whom the proxy names"),
+        ("/models", &[proxys, (name, "ben")], "whom the proxy names"),
+        ("/models", &[proxys, (name, "proxy")], "whom the proxy names"),
+    ];
+    for (path, headers, why) in table {
+        let answer = ask(&world, "GET", path, headers).await;
+        assert_eq!(answer.status, 401, "{headers:?}");
+        let error = answer.error().await;
+        assert!(error.contains(why), "{path} {headers:?}: {error}");
+    }
+    assert_eq!(ask(&world, "GET", "/models", &[proxys, (name, "eve")]).await.status, 200);
 }
 
 #[tokio::test]
