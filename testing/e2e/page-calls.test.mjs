@@ -5,19 +5,23 @@ import { stage } from './support/stage.mjs';
 
 const on = stage();
 
-const call = (more) => ({ id: 'call-1', program: 'claude-cli/2.1', session: 's-1', model: 'sonnet', target: 'anthropic/sonnet', phase: 'asking', startedAt: 1, retries: 0, waitedMs: 0, isListenedTo: true, ...more });
+const call = (more) => ({ id: 'call-1', program: 'claude-cli/2.1', session: 's-1', model: 'sonnet', target: 'anthropic/sonnet', phase: 'asking', startedAt: 1, retries: 0, waitedMs: 0, listeners: 1, ...more });
 
 test('calls of other programs are listed with what they wait for, and can be hurried and ended', async () => {
   const nextAt = Date.now() + 3_600_000;
   on.server.calls = [
     call({ phase: 'waiting', nextAt, retries: 4, category: 'overloaded', because: 'HTTP 529: Overloaded' }),
     call({ id: 'call-2', program: undefined, phase: 'answering' }),
+    call({ id: 'call-3', listeners: 0 }),
+    call({ id: 'call-4', listeners: 0, phase: 'kept' }),
   ];
   await on.open();
-  await on.page.locator('#call-list li').nth(1).waitFor();
+  await on.page.locator('#call-list li').nth(3).waitFor();
   const rows = await on.page.locator('#call-list li').allInnerTexts();
   assert.match(rows[0], /^claude-cli\/2\.1 · sonnet\nanthropic\/sonnet is overloaded, asking again in .*, retry 4\n/);
   assert.equal(rows[1], 'sonnet\nanswer from anthropic/sonnet');
+  assert.equal(rows[2], 'claude-cli/2.1 · sonnet\nasking anthropic/sonnet; its program is gone');
+  assert.equal(rows[3], 'claude-cli/2.1 · sonnet\nanswered; nobody has taken the answer yet');
   assert.equal(await on.page.locator('#call-list .state').first().getAttribute('title'), 'HTTP 529: Overloaded');
   await on.page.getByRole('button', { name: 'Retry now' }).click();
   await on.page.getByRole('button', { name: 'Give up' }).click();

@@ -149,7 +149,7 @@ const AROUND = [
 function furnish(server) {
   const node = (id) => ({ id, name: `${id}.example:4777`, version: '0.1.0', startedAt: 1_790_000_000_000, turns: 2 });
   server.cluster = { node: 'b', nodes: [node('a'), node('b')] };
-  server.calls = [{ id: 'call-1', program: 'claude-cli/2.1', model: 'sonnet', target: 'anthropic/sonnet', phase: 'waiting', startedAt: 1, retries: 4, waitedMs: 0, isListenedTo: true, nextAt: Date.now() + HOUR, category: 'overloaded', because: 'HTTP 529: Overloaded' }];
+  server.calls = [{ id: 'call-1', program: 'claude-cli/2.1', model: 'sonnet', target: 'anthropic/sonnet', phase: 'waiting', startedAt: 1, retries: 4, waitedMs: 0, listeners: 1, nextAt: Date.now() + HOUR, category: 'overloaded', because: 'HTTP 529: Overloaded' }];
   server.targets = [{ target: 'demo/flaky', until: new Date(2030, 0, 1).getTime(), category: 'rate_limited' }];
   const used = { turns: 40, survived: 7, failed: 1, waitedMs: 900_000, requests: 1234, refusals: 30, inputTokens: 900_000, outputTokens: 50_000, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, cost: 1.25 };
   const day = (ago) => new Date(Date.now() - ago * 24 * HOUR).toISOString().slice(0, 10);

@@ -6,7 +6,7 @@ use everturn_wire::{CallInfo, CallPhase, ConversationId};
 use tokio::sync::{broadcast, mpsc};
 
 use super::{key::CallKey, tape::Tape};
-use crate::memory::Account;
+use crate::{clock::Clock, memory::Account};
 
 /// What a call is told from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,9 @@ pub(super) struct Call {
     pub(super) key: CallKey,
     pub(super) tape: Arc<Tape>,
     pub(super) orders: mpsc::Sender<Order>,
+    /// Its `waited_ms` has the present wait whole.
     state: Mutex<CallInfo>,
+    clock: Arc<dyn Clock>,
     changes: broadcast::Sender<Arc<CallInfo>>,
 }
 
@@ -43,9 +45,11 @@ impl Call {
         account: Account,
         orders: mpsc::Sender<Order>,
         state: CallInfo,
+        clock: Arc<dyn Clock>,
         changes: broadcast::Sender<Arc<CallInfo>>,
     ) -> Self {
-        Self { id, key, tape: Arc::new(Tape::new(account)), orders, state: Mutex::new(state), changes }
+        let (tape, state) = (Arc::new(Tape::new(account)), Mutex::new(state));
+        Self { id, key, tape, orders, state, clock, changes }
     }
 
     /// Tells subscribers how it is now.
@@ -74,6 +78,8 @@ impl Call {
     pub(super) fn state(&self) -> CallInfo {
         let listeners = self.tape.listeners();
         let mut state = CallInfo { listeners, ..self.lock().clone() };
+        let left = state.next_at.map_or(0, |at| at.saturating_sub(self.clock.now().0));
+        state.waited_ms = state.waited_ms.saturating_sub(left);
         if self.tape.is_over() {
             (state.phase, state.next_at) = (CallPhase::Kept, None);
         } else if self.tape.is_shown() {

@@ -110,8 +110,8 @@ impl Calls {
             category: None,
             listeners: 1,
         };
-        let call =
-            Arc::new(Call::new(id.clone(), key, self.memory.open(), orders, state, self.changes.clone()));
+        let (clock, changes) = (ports.clock.clone(), self.changes.clone());
+        let call = Arc::new(Call::new(id.clone(), key, self.memory.open(), orders, state, clock, changes));
         let (listener, stored) = {
             let mut book = self.lock();
             // The same request may have begun a call meanwhile.

@@ -87,7 +87,12 @@ class Row {
   }
 }
 
-function state({ phase, nextAt, category, retries, target: asked }) {
+function state(call) {
+  const isLeft = call.listeners === 0 && call.phase !== 'kept';
+  return doing(call) + (isLeft ? '; its program is gone' : '');
+}
+
+function doing({ phase, nextAt, category, retries, target: asked }) {
   const why = category === undefined ? '' : `${asked} is ${target(category)}, `;
   const tried = retries > 0 ? `, retry ${retries}` : '';
   if (phase === 'waiting') {

@@ -96,7 +96,7 @@ fn table(calls: &[CallInfo], now: u64, clock: Clock, printer: &mut Printer<impl 
         for (call, row) in calls.iter().zip(&rows) {
             printer.write(Ink::Plain, &cells(row))?;
             let ink = if call.phase == CallPhase::Waiting { Ink::Warning } else { Ink::Good };
-            printer.line(ink, &(state(call, now, clock) + &reason(call)))?;
+            printer.line(ink, &(state(call, now, clock) + &reason(call) + left_alone(call)))?;
         }
     }
     printer.flush()?;
@@ -131,6 +131,11 @@ fn why(call: &CallInfo) -> String {
     let tried = (call.retries > 0).then(|| wording::retries(call.retries));
     let words: Vec<String> = category.into_iter().chain(tried).collect();
     if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
+}
+
+/// That the program which made a call has gone. Of an answer that is kept, its state says so.
+fn left_alone(call: &CallInfo) -> &'static str {
+    if call.listeners == 0 && call.phase != CallPhase::Kept { "; its program is gone" } else { "" }
 }
 
 /// What a call that waits was told, in parentheses: also which limit of its caller is used up.
@@ -186,6 +191,8 @@ mod tests {
             waiting(66_500),
             call(CallPhase::Asking),
             CallInfo { program: None, ..call(CallPhase::Answering) },
+            CallInfo { listeners: 0, ..call(CallPhase::Asking) },
+            CallInfo { listeners: 0, ..call(CallPhase::Kept) },
             CallInfo { because: Some("2 calls at once\nare used up".into()), ..waiting(10_000) },
         ];
         let mut out = Vec::new();
@@ -196,6 +203,8 @@ mod tests {
              claude-cli/2  sonnet  anthropic/sonnet  waits 1 min 6 s: overloaded, 3 retries\n\
              claude-cli/2  sonnet  anthropic/sonnet  asks\n\
              ?             sonnet  anthropic/sonnet  is answered\n\
+             claude-cli/2  sonnet  anthropic/sonnet  asks; its program is gone\n\
+             claude-cli/2  sonnet  anthropic/sonnet  answered; nobody has taken the answer yet\n\
              claude-cli/2  sonnet  anthropic/sonnet  waits 9 s: overloaded, 3 retries (2 calls at once are used up)\n",
         );
         let mut out = Vec::new();
