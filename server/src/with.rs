@@ -9,9 +9,11 @@ mod own;
 mod program;
 mod upstream;
 
-use std::{env, ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
+use axum::http::{Uri, uri::Scheme};
+use tokio::{net::TcpStream, time::timeout};
 
 use crate::{
     cli,
@@ -25,13 +27,20 @@ use program::{Program, Site};
 /// The variable by which a program's own commands find the server, such as a status line.
 const SERVER: &str = "EVERTURN_SERVER";
 
+/// How long a running server may take to accept a connection.
+const SOON: Duration = Duration::from_secs(10);
+
 /// Runs the program to its end.
 pub(crate) async fn run(args: &cli::With, environment: &Environment<'_>) -> Result<ExitCode> {
     let Some((name, words)) = args.command.split_first() else { bail!("name the program to run") };
     let program = Program::of(name);
     let lookup = |variable: &str| environment.get(variable);
     let (url, private, own) = match args.server.clone().or_else(|| environment.get(SERVER)) {
-        Some(url) => (checked(&url)?, None, Vec::new()),
+        Some(url) => {
+            let url = checked(&url)?;
+            reach(&url).await?;
+            (url, None, Vec::new())
+        }
         None => {
             let own = (program.own)(&lookup, &env::current_dir().unwrap_or_default());
             let config = upstream::config(&program.upstreams(&lookup), &own);
@@ -51,6 +60,21 @@ pub(crate) async fn run(args: &cli::With, environment: &Environment<'_>) -> Resu
         private.close().await;
     }
     ended
+}
+
+/// Checks that somebody listens there: the program would try for minutes before it says so.
+async fn reach(url: &str) -> Result<()> {
+    let place = || {
+        format!(
+            "cannot reach the server at {url}: start one with `everturn serve`, or leave --server and EVERTURN_SERVER out"
+        )
+    };
+    let address: Uri = url.parse().with_context(place)?;
+    let host = address.host().with_context(place)?.trim_matches(['[', ']']);
+    let usual = if address.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+    let connect = TcpStream::connect((host, address.port_u16().unwrap_or(usual)));
+    timeout(SOON, connect).await.with_context(place)?.with_context(place)?;
+    Ok(())
 }
 
 /// Returns the address of a server without a slash at its end.

@@ -85,6 +85,20 @@ async fn a_program_joins_a_running_server_and_sits_through_its_waits() {
     assert_eq!((output.status.code(), provider.requests().len()), (Some(7), 3));
 }
 
+#[tokio::test]
+async fn a_server_that_does_not_listen_is_told_before_the_program_starts() {
+    let home = Home::empty();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let output =
+        home.run(&["with", "--server", &format!("http://127.0.0.1:{port}"), "--", "echo", "started"]).await;
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+    let told = stderr(&output);
+    assert!(
+        told.contains("cannot reach the server at http://127.0.0.1") && told.contains("everturn serve"),
+        "{told}"
+    );
+}
+
 /// Puts a program of this name into a directory, and returns the path that finds it first.
 fn install(home: &Home, name: &str, script: &str) -> String {
     let bin = home.place("bin");
