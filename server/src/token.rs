@@ -76,8 +76,8 @@ fn new(new: New, callers: &Callers) -> Result<ExitCode> {
         "{name} ({shown}) is kept in {}, with a hash of this token, which is shown only now.",
         callers.file.path().display()
     );
-    let first = "From now on, servers that use it ask everybody for a token. The administrator's is EVERTURN_TOKEN, which is not set \
-                here, or that of a caller with --scope admin.";
+    let first = "From now on, servers that use it ask everybody for a token, also you. Make your own with `everturn token new admin --scope \
+                admin`, and set EVERTURN_TOKEN to it for other commands; or set EVERTURN_TOKEN for the server, too.";
     let notes: &[&str] = if is_first && !callers.has_token { &[&kept, first] } else { &[&kept] };
     told(&token, notes)
 }
@@ -223,7 +223,11 @@ fn check_free(name: &CallerName, callers: &Callers) -> Result<()> {
 }
 
 fn checked(text: Option<String>) -> Result<Option<String>> {
-    text.as_deref().map(until).transpose()?;
+    if let Some(text) = &text
+        && until(text)? <= SystemClock::new().now().0
+    {
+        bail!("--until {text} is over: name a later date, or `everturn token revoke` the caller");
+    }
     Ok(text)
 }
 

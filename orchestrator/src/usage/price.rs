@@ -9,7 +9,7 @@ use crate::permission::matches;
 const MILLION: u64 = 1_000_000;
 
 /// Tokens that prices are for.
-const PER: f64 = 1_000_000.0;
+pub(super) const PER: f64 = 1_000_000.0;
 
 /// What the tokens of a model cost: for a million, in whatever currency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

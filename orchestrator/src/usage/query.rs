@@ -8,6 +8,7 @@ use everturn_wire::{UsageKey, UsageReport, UsageRow};
 use super::{
     Day, Prices, UsageBook,
     figures::{Figures, Key},
+    price::PER,
 };
 use crate::Error;
 
@@ -72,7 +73,8 @@ impl Sum {
             cache_read_tokens: figures.cache_read,
             cache_write_tokens: figures.cache_write,
             reasoning_tokens: figures.reasoning,
-            cost,
+            // Their sum has digits beyond, from adding fractions in binary.
+            cost: cost.map(|cost| (cost * PER).round() / PER),
             unpriced: Some(unpriced).filter(|targets| !targets.is_empty()),
             ..UsageRow::default()
         }

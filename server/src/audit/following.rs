@@ -24,6 +24,9 @@ const MOST_NAMED: usize = 20;
 /// What administrators change: the first part of a path.
 const CHANGED: [&str; 5] = ["providers", "mcp", "retry", "calls", "callers"];
 
+/// What follows `v1` in the paths of calls that pass through.
+const DOORS: [&str; 6] = ["messages", "responses", "chat", "completions", "embeddings", "models"];
+
 /// A request that is being answered, or the socket that it became.
 pub(super) struct Following {
     audit: Audit,
@@ -181,8 +184,11 @@ fn noted(
     };
     let route = match asked.is_administrator {
         true => parts.iter().enumerate().map(named).collect::<Vec<_>>().join("/"),
-        // A caller chooses the rest.
-        false => first.to_owned(),
+        // A caller chooses the rest, but for the names of doors.
+        false => match parts.get(1).filter(|part| DOORS.contains(part)) {
+            Some(door) => format!("{first}/{door}"),
+            None => first.to_owned(),
+        },
     };
     Some((format!("{method} /{route}"), object))
 }

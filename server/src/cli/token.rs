@@ -72,23 +72,23 @@ pub(crate) struct New {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Terms {
     /// Calls to models in a minute; beyond that, they wait for the next one; none = no limit
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     requests_per_minute: Option<Limit>,
     /// Tokens of these calls in a minute, sent and answered
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     tokens_per_minute: Option<Limit>,
     /// Tokens of these calls in a day (UTC)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     tokens_per_day: Option<Limit>,
     /// Calls to models at once
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     parallel: Option<Limit>,
     /// What these calls cost in a day (UTC), in the currency of the prices in the configuration; models without a price are then
     /// refused
-    #[arg(long, value_name = "AMOUNT")]
+    #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     money_per_day: Option<Limit<Amount>>,
     /// Models and routes that it may use: NAME/MODEL or route/NAME, with * for anything; may be repeated [default: all]
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',', value_parser = pattern)]
     models: Vec<String>,
     /// background: other callers' calls go first when calls have to wait [default: interactive]
     #[arg(long, value_name = "PRIORITY", value_parser = priority)]
@@ -101,6 +101,16 @@ fn priority(text: &str) -> Result<Priority, String> {
         "background" => Ok(Priority::Background),
         _ => Err("write interactive or background".to_owned()),
     }
+}
+
+/// A pattern without a slash matches only what its `*` can make one of.
+fn pattern(text: &str) -> Result<String, String> {
+    if text.contains('/') || text.starts_with('*') {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "models are named NAME/MODEL: write */{text} for one of any provider, or {text}/* for all of one"
+    ))
 }
 
 impl Terms {

@@ -159,7 +159,10 @@ impl FromStr for Limit<Amount> {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "none" => Ok(Self(None)),
-            _ => text.parse().map(|amount| Self(Some(amount))),
+            _ => match text.parse() {
+                Ok(amount) => Ok(Self(Some(amount))),
+                Err(why) => Err(format!("{why}, or none")),
+            },
         }
     }
 }

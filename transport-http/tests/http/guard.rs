@@ -290,7 +290,8 @@ async fn each_mistake_with_a_token_is_told() {
     let name = "x-everturn-caller";
     let (anns, bens) = (("x-everturn-token", "the-token-of-ann"), ("x-everturn-token", "the-token-of-ben"));
     let proxys = ("x-everturn-token", "the-token-of-proxy");
-    let table: [(&str, &[(&str, &str)], &str); _] = [
+    type Headers<'a> = &'a [(&'a str, &'a str)];
+    let table: [(_, Headers<'_>, _); _] = [
         ("/models", &[], "asks for its token"),
         ("/models", &[("authorization", "Basic YTpi")], "asks for its token"),
         ("/models", &[bens], "does not know this token"),

@@ -20,6 +20,7 @@ fn told(entries: &[Value]) -> Vec<String> {
 async fn what_administrators_and_tokens_did_is_kept_for_administrators_alone() {
     let mut world = World::new().await.with_ann_talking().await;
     let boss = make_token(&world.home, &["boss", "--scope", "admin"]).await;
+    let clerk = make_token(&world.home, &["clerk", "--scope", "chat"]).await;
     // Begun anew, it knows the token at once, so that no sign-in is refused meanwhile.
     world.server.child.kill().await.unwrap();
     world.server = serve(&world.home, &[]).await;
@@ -37,6 +38,9 @@ async fn what_administrators_and_tokens_did_is_kept_for_administrators_alone() {
         world.ask(&boss, method, path, body.as_ref()).await.text().await;
     }
     assert_eq!(world.ask(&world.ben, "GET", "/audit", None).await.status, 403);
+    for path in ["/v1/messages/of-clerk", "/providers/of-clerk"] {
+        assert_eq!(world.ask(&clerk, "POST", path, Some(&json!({}))).await.status, 403, "{path}");
+    }
     let guess = "guessed-token-0123456789";
     for _ in 0..30 {
         assert_eq!(world.ask(guess, "GET", &format!("/audit?{guess}"), None).await.status, 401);
@@ -54,13 +58,15 @@ async fn what_administrators_and_tokens_did_is_kept_for_administrators_alone() {
     );
     assert!(all_told.contains(&"- token new boss done".to_owned()), "{all_told:?}");
     assert_eq!(
-        all_told[place..place + 6],
+        all_told[place..place + 8],
         [
             "boss GET /conversations/{id}/export plans@ann done",
             "boss PATCH /retry - done",
             "boss DELETE /providers/{id} none 404",
             "boss DELETE /conversations/{id} plans-2@ann done",
             "ben GET /audit - 403",
+            "clerk POST /v1/messages - 403",
+            "clerk POST /providers - 403",
             "- sign-in - 401",
         ]
     );
@@ -70,7 +76,7 @@ async fn what_administrators_and_tokens_did_is_kept_for_administrators_alone() {
     assert_eq!(all_told[all_told.len() - 2..], ["- token limit ben done", "- token revoke ben done"]);
     assert!(all.iter().any(|entry| entry["from"] == "127.0.0.1"));
     let text = serde_json::to_string(&all).unwrap();
-    for secret in [&boss, &world.ann, ADMIN, guess, "heron"] {
+    for secret in [&boss, &world.ann, ADMIN, guess, "heron", "of-clerk"] {
         assert!(!text.contains(secret), "{text}");
     }
     // By pages.
