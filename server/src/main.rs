@@ -143,8 +143,9 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Man { directory } => manual::pages(&directory),
         Command::Conversations(args) => {
             let find = async || storage::source(&args.flags(), &environment, args.action.deletes()).await;
-            let token = host::token(args.action.token(), &environment);
-            everturn_terminal::conversations(&args.action, token.as_ref(), find).await
+            let token = host::token(args.token.as_ref(), &environment);
+            let server = args.server.as_deref().map(|server| (server, token.as_ref()));
+            everturn_terminal::conversations(&args.action, server, find).await
         }
     }
 }

@@ -8,7 +8,7 @@ use super::ConfigFlag;
 use crate::config::Flags;
 
 /// The file may belong to a running server: all but `delete` only look into it. Conversations that servers share can also be
-/// deleted while these run.
+/// deleted while these run. Whoever has only a token asks the server: --server.
 #[derive(Args, Debug)]
 pub(crate) struct Conversations {
     #[command(subcommand)]
@@ -21,6 +21,12 @@ pub(crate) struct Conversations {
     /// The NATS servers over which servers share conversations, instead of a file [default: as for serve]
     #[arg(long, value_name = "SERVERS", conflicts_with = "data", global = true)]
     cluster: Option<String>,
+    /// Ask this running server for them, e.g. http://127.0.0.1:4777, or have it delete them
+    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "data", "cluster"], global = true)]
+    pub(crate) server: Option<String>,
+    /// The server's access token; prefer EVERTURN_TOKEN
+    #[arg(long, requires = "server", global = true)]
+    pub(crate) token: Option<String>,
 }
 
 impl Conversations {

@@ -5,6 +5,7 @@ mod delete;
 mod export;
 mod list;
 mod pending;
+mod remote;
 pub(crate) mod selection;
 mod show;
 mod store;
@@ -40,6 +41,12 @@ pub enum Source {
     Shared(Shared),
 }
 
+/// Where an action finds them.
+enum Place<'a> {
+    Server(Remote<'a>),
+    Kept(Source),
+}
+
 /// A journal that servers may be using.
 #[derive(Clone)]
 pub struct Shared {
@@ -49,41 +56,38 @@ pub struct Shared {
     pub state: Option<Arc<dyn StateStore>>,
 }
 
-/// Performs an action on conversations. `token`: for a running server, if one is named.
+/// Performs an action on conversations. `server`: a running server that has them, and its token, instead of `source`.
 ///
 /// # Errors
 /// When they cannot be read, or there is no such conversation.
 pub async fn run(
     action: &Conversations,
-    token: Option<&Hidden>,
+    server: Option<(&str, Option<&Hidden>)>,
     source: impl AsyncFnOnce() -> Result<Source>,
 ) -> Result<ExitCode> {
-    let done = match action {
-        Conversations::List { json } => {
-            list::run(&Archive::open(&source().await?)?, *json, &mut Printer::of_stdout()).await
-        }
+    let address = server.map(|(server, _)| Address::parse(server)).transpose()?;
+    let place = async || match (&address, server) {
+        (Some(address), Some((_, token))) => Ok(Place::Server(Remote::new(address, token)?)),
+        _ => source().await.map(Place::Kept),
+    };
+    let mut printer = Printer::of_stdout();
+    printer::unless_closed(match action {
+        Conversations::List { json } => list::run(&Archive::open(place().await?)?, *json, &mut printer).await,
         Conversations::Show { id, full } => {
-            let (calendar, archive) = (Calendar::of_process(), Archive::open(&source().await?)?);
-            show::run(&archive, id, *full, &calendar, &mut Printer::of_stdout()).await
+            let (calendar, archive) = (Calendar::of_process(), Archive::open(place().await?)?);
+            show::run(&archive, id, *full, &calendar, &mut printer).await
         }
         Conversations::Export { ids, output } => {
-            export::run(&Archive::open(&source().await?)?, ids, output.as_deref()).await
+            export::run(&Archive::open(place().await?)?, ids, output.as_deref()).await
         }
-        Conversations::Delete { ids, older_than, caller, server, yes, .. } => {
+        Conversations::Delete { ids, older_than, caller, yes } => {
             let which = match ids.is_empty() {
                 true => Which::All { older_than: *older_than, of: caller.as_deref() },
                 false => Which::Named(ids),
             };
-            return match server {
-                Some(server) => {
-                    let address = Address::parse(server)?;
-                    delete::run(&Store::Server(Remote::new(&address, token)?), which, *yes).await
-                }
-                None => delete::run(&Store::open(&source().await?)?, which, *yes).await,
-            };
+            return delete::run(&Store::open(place().await?)?, which, *yes).await;
         }
-    };
-    printer::unless_closed(done)
+    })
 }
 
 /// Checks that the file exists and is not empty.

@@ -140,6 +140,27 @@ async fn an_export_has_lines_of_the_schema_and_contains_everything_once() {
 }
 
 #[tokio::test]
+async fn a_running_server_tells_what_its_file_has() {
+    let (home, server, _provider) = kept().await;
+    post(&server, "/conversations/waits-1/queue", &json!({ "text": "and\nthen" })).await.json().await;
+    for words in [&["list"][..], &["show", "do"], &["show", "waits-1"], &["export"], &["export", "done"]] {
+        let asked = [words, &["--server", &server.url]].concat();
+        assert_eq!(said(&home, &asked).await, said(&home, words).await, "{words:?}");
+    }
+    let [asked, kept] =
+        [&["--server", &server.url][..], &[]].map(|more| [&["list", "--json"], more].concat());
+    let mut kept: Value = serde_json::from_str(&said(&home, &kept).await).unwrap();
+    for listed in kept.as_array_mut().unwrap() {
+        listed.as_object_mut().unwrap().remove("latestSeq");
+    }
+    assert_eq!(serde_json::from_str::<Value>(&said(&home, &asked).await).unwrap(), kept);
+    let other = complaint(&home, &["show", "other", "--server", &server.url]).await;
+    assert!(other.contains("no conversation's id begins with other"), "{other}");
+    let both = complaint(&home, &["list", "--server", &server.url, "--data", "a.db"]).await;
+    assert!(both.contains("cannot be used with"), "{both}");
+}
+
+#[tokio::test]
 async fn nothing_is_deleted_by_accident() {
     let (home, mut server, _provider) = kept().await;
     let running = complaint(&home, &["delete", "done-1", "--yes"]).await;

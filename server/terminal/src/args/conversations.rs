@@ -46,12 +46,6 @@ pub enum Conversations {
         /// All of this caller, e.g. ann: those that its administrator knows as ID@ann, also with an unfinished turn
         #[arg(long, value_name = "NAME", conflicts_with = "ids")]
         caller: Option<String>,
-        /// Have this running server delete them, e.g. http://127.0.0.1:4777
-        #[arg(long, value_name = "URL")]
-        server: Option<String>,
-        /// The server's access token; prefer EVERTURN_TOKEN
-        #[arg(long)]
-        token: Option<String>,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
@@ -62,14 +56,6 @@ impl Conversations {
     /// Whether conversations are deleted, and not only read.
     pub fn deletes(&self) -> bool {
         matches!(self, Self::Delete { .. })
-    }
-
-    /// The access token of the command line.
-    pub fn token(&self) -> Option<&String> {
-        match self {
-            Self::Delete { token, .. } => token.as_ref(),
-            _ => None,
-        }
     }
 }
 

@@ -1,63 +1,70 @@
-//! Read-only access to the conversations of a file or of a shared journal, beside the servers that write them.
+//! Read-only access to conversations: in a file or a shared journal, beside the servers that write them, or at a running server.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
-use anyhow::Result;
-use everturn_orchestrator::{Cursor, Head, Journal, Page, Stored, StoredEvent, Window};
+use anyhow::{Context as _, Result};
+use everturn_orchestrator::{Head, Journal, Page, Window};
 use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{ConversationId, StoredChunk};
 
-use super::{Source, look_at};
+use super::{Place, Source, look_at, pending::Pending, remote};
+use crate::remote::Remote;
 
 /// Where conversations are read.
-pub(super) enum Archive {
+pub(super) enum Archive<'a> {
     File(SqliteArchive),
     Shared(Arc<dyn Journal>),
+    Server(Remote<'a>),
 }
 
-impl Archive {
-    pub(super) fn open(source: &Source) -> Result<Self> {
-        match source {
-            Source::File(path) => Self::file(path),
-            Source::Shared(shared) => Ok(Self::Shared(shared.journal.clone())),
-        }
+impl<'a> Archive<'a> {
+    pub(super) fn open(place: Place<'a>) -> Result<Self> {
+        Ok(match place {
+            Place::Kept(Source::File(path)) => {
+                look_at(&path)?;
+                Self::File(SqliteArchive::open(&path)?)
+            }
+            Place::Kept(Source::Shared(shared)) => Self::Shared(shared.journal),
+            Place::Server(server) => Self::Server(server),
+        })
     }
 
-    fn file(path: &Path) -> Result<Self> {
-        look_at(path)?;
-        Ok(Self::File(SqliteArchive::open(path)?))
-    }
-
+    /// All conversations. A server does not tell how many chunks each has.
     pub(super) async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>> {
         Ok(match self {
             Self::File(file) => file.conversations()?,
             Self::Shared(journal) => journal.conversations(Page::default()).await?,
+            Self::Server(server) => {
+                remote::conversations(server).await?.into_iter().map(remote::head).collect()
+            }
         })
     }
 
-    pub(super) async fn load(&self, id: &ConversationId) -> Result<Option<Stored>> {
-        Ok(match self {
+    /// Its unsealed turn.
+    pub(super) async fn pending(&self, id: &ConversationId) -> Result<Option<Pending>> {
+        let stored = match self {
             Self::File(file) => file.load(id)?,
             Self::Shared(journal) => journal.load(id).await?,
-        })
+            Self::Server(server) => return Ok(remote::state(server, id).await?.map(Pending::of_state)),
+        };
+        Ok(stored.and_then(|stored| stored.turn).as_ref().map(Pending::of_record))
     }
 
     pub(super) async fn chunks(&self, id: &ConversationId, window: Window) -> Result<Vec<Arc<StoredChunk>>> {
         Ok(match self {
             Self::File(file) => file.chunks(id, window)?,
             Self::Shared(journal) => journal.chunks(id, window).await?,
+            Self::Server(server) => remote::chunks(server, id, window).await?,
         })
     }
 
-    pub(super) async fn events(
-        &self,
-        id: &ConversationId,
-        after: Cursor,
-        limit: usize,
-    ) -> Result<Vec<StoredEvent>> {
-        Ok(match self {
-            Self::File(file) => file.events(id, after, limit)?,
-            Self::Shared(journal) => journal.events(id, after, limit).await?,
-        })
+    /// The `seq` of its last chunk.
+    pub(super) async fn last_seq(&self, id: &ConversationId, listed: &Head) -> Result<u64> {
+        match self {
+            Self::File(_) | Self::Shared(_) => Ok(listed.last_seq),
+            Self::Server(server) => {
+                remote::last_seq(server, id).await?.with_context(|| format!("{id} was deleted just now"))
+            }
+        }
     }
 }

@@ -18,7 +18,7 @@ use super::{archive::Archive, selection};
 const CHUNKS: u64 = 256;
 
 /// Exports some conversations, or all.
-pub(super) async fn run(archive: &Archive, asked: &[String], output: Option<&Path>) -> Result<ExitCode> {
+pub(super) async fn run(archive: &Archive<'_>, asked: &[String], output: Option<&Path>) -> Result<ExitCode> {
     let all = archive.conversations().await?;
     let chosen = match asked {
         [] => all.iter().collect(),
@@ -59,11 +59,16 @@ fn create(path: &Path) -> Result<File> {
 }
 
 /// Writes the conversations and returns their number of chunks.
-async fn write(archive: &Archive, chosen: &[&(ConversationId, Head)], out: &mut impl Write) -> Result<u64> {
+async fn write(
+    archive: &Archive<'_>,
+    chosen: &[&(ConversationId, Head)],
+    out: &mut impl Write,
+) -> Result<u64> {
     let mut chunks = 0;
     for (id, head) in chosen {
-        line(out, &conversation(id, head))?;
-        each_chunk(archive, id, head.last_seq, |stored| {
+        let last_seq = archive.last_seq(id, head).await?;
+        line(out, &conversation(id, &Head { last_seq, ..head.clone() }))?;
+        each_chunk(archive, id, last_seq, |stored| {
             chunks += 1;
             line(out, &chunk(id, stored))
         })
@@ -103,7 +108,7 @@ fn chunk(id: &ConversationId, stored: &StoredChunk) -> ExportLine {
 
 /// Visits the chunks up to `last` in ascending order, a few at a time; a server may be adding more meanwhile.
 pub(super) async fn each_chunk(
-    archive: &Archive,
+    archive: &Archive<'_>,
     id: &ConversationId,
     last: u64,
     mut take: impl FnMut(&StoredChunk) -> Result<()>,

@@ -3,14 +3,14 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::Result;
-use everturn_orchestrator::{Head, TurnRecord};
+use everturn_orchestrator::Head;
 use everturn_wire::{
     ConversationId, ConversationStatus, ConversationSummary, DEFAULT_WORKSPACE, DoneReason, RetryState,
 };
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{archive::Archive, pending, selection};
+use super::{archive::Archive, pending::Pending, selection};
 use crate::{
     calendar::Calendar,
     printer::{self, Ink, Printer},
@@ -26,7 +26,7 @@ const GAP: &str = "  ";
 
 /// Prints all conversations.
 pub(super) async fn run(
-    archive: &Archive,
+    archive: &Archive<'_>,
     json: bool,
     printer: &mut Printer<impl Write>,
 ) -> Result<ExitCode> {
@@ -34,7 +34,10 @@ pub(super) async fn run(
     if json {
         let mut listed = Vec::with_capacity(all.len());
         for (id, head) in &all {
-            listed.push(Listed::of(id, head, turn(archive, id, head).await?.as_ref())?);
+            let retry = pending(archive, id, head).await?.and_then(|pending| pending.retry);
+            // A server does not tell how many chunks there are.
+            let latest_seq = (!matches!(archive, Archive::Server(_))).then_some(head.last_seq);
+            listed.push(Listed { retry, latest_seq, ..Listed::of(id, head) });
         }
         printer.line(Ink::Plain, &visible::json(&serde_json::to_string(&listed)?))?;
     } else {
@@ -52,14 +55,15 @@ struct Listed {
     summary: ConversationSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    latest_seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latest_seq: Option<u64>,
     /// The current wait of its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry: Option<RetryState>,
 }
 
 impl Listed {
-    fn of(id: &ConversationId, head: &Head, turn: Option<&TurnRecord>) -> Result<Self> {
+    fn of(id: &ConversationId, head: &Head) -> Self {
         let summary = ConversationSummary {
             id: id.clone(),
             created_at: head.created_at.0,
@@ -72,17 +76,14 @@ impl Listed {
             end_reason: head.end_reason.clone(),
             passage: None,
         };
-        let retry = turn.and_then(pending::wait);
-        Ok(Self { summary, model: head.model.clone(), latest_seq: head.last_seq, retry })
+        Self { summary, model: head.model.clone(), latest_seq: None, retry: None }
     }
 }
 
 /// The unsealed turn, if there is one according to the head.
-async fn turn(archive: &Archive, id: &ConversationId, head: &Head) -> Result<Option<TurnRecord>> {
+async fn pending(archive: &Archive<'_>, id: &ConversationId, head: &Head) -> Result<Option<Pending>> {
     match head.status {
-        ConversationStatus::Active | ConversationStatus::Queued => {
-            Ok(archive.load(id).await?.and_then(|stored| stored.turn))
-        }
+        ConversationStatus::Active | ConversationStatus::Queued => archive.pending(id).await,
         _ => Ok(None),
     }
 }
@@ -97,7 +98,7 @@ struct Row {
 }
 
 async fn table(
-    archive: &Archive,
+    archive: &Archive<'_>,
     all: &[(ConversationId, Head)],
     calendar: &Calendar,
     printer: &mut Printer<impl Write>,
@@ -107,8 +108,8 @@ async fn table(
     }
     let mut rows = Vec::with_capacity(all.len());
     for (id, head) in all {
-        let turn = turn(archive, id, head).await?;
-        let status = turn.as_ref().map(|turn| pending::words(turn, calendar));
+        let pending = pending(archive, id, head).await?;
+        let status = pending.map(|pending| pending.words(calendar));
         rows.push(Row {
             id: id.to_string(),
             when: calendar.brief(head.last_activity_at.0),

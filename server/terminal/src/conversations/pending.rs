@@ -1,69 +1,76 @@
 //! Describes an unsealed turn.
 
-use anyhow::Result;
-use everturn_orchestrator::{Cursor, TurnRecord, Wait, kernel::Turn};
-use everturn_wire::{AgentEvent, ConversationId, EventBody, RetryPhase, RetryState};
+use everturn_orchestrator::{TurnRecord, Wait, kernel::Turn};
+use everturn_wire::{ConversationState, RetryPhase, RetryState};
 
-use super::archive::Archive;
 use crate::{calendar::Calendar, wording};
 
-/// Number of events read at a time while searching for the reason of a wait.
-const EVENTS: usize = 512;
-
-/// The wait of a turn, if it is waiting.
-pub(super) fn wait(turn: &TurnRecord) -> Option<RetryState> {
-    let turn = Turn::restore(turn.snapshot.clone()).ok()?;
-    turn.retry().filter(|retry| retry.phase == RetryPhase::Waiting)
+/// An unsealed turn, as a journal or a server tells of it.
+pub(super) struct Pending {
+    /// The wait that it is in.
+    pub(super) retry: Option<RetryState>,
+    person: Option<Person>,
+    /// The texts of queued messages.
+    pub(super) queue: Vec<String>,
 }
 
-/// `waits until 12:03:10, 3rd retry`, or that it no longer waits; `needs you` if it waits for a person.
-pub(super) fn words(turn: &TurnRecord, calendar: &Calendar) -> String {
-    if let Wait::Person { until } = turn.wait {
-        return match until {
-            Some(until) => format!("needs you by {}", calendar.exact(until.at.0)),
-            None => "needs you".to_owned(),
+/// It waits for a person.
+struct Person {
+    /// Until then, in epoch milliseconds; `None` = for ever.
+    until: Option<u64>,
+}
+
+impl Pending {
+    pub(super) fn of_record(record: &TurnRecord) -> Self {
+        let retry = Turn::restore(record.snapshot.clone()).ok().and_then(|turn| turn.retry());
+        let person = match record.wait {
+            Wait::Person { until } => Some(Person { until: until.map(|until| until.at.0) }),
+            _ => None,
         };
+        let queue = record.snapshot.queue().iter().map(|message| message.text.clone()).collect();
+        Self { retry: retry.filter(is_waiting), person, queue }
     }
-    let Some(wait) = wait(turn) else { return "unfinished".to_owned() };
-    let next_at = wait.next_at.unwrap_or_default();
-    let (retry, at) = (wording::ordinal(u64::from(wait.attempt) + 1), calendar.exact(next_at));
-    match calendar.is_ahead(next_at) {
-        true => format!("waits until {at}, {retry} retry"),
-        false => format!("{retry} retry due since {at}"),
-    }
-}
 
-/// The failure that a waiting turn waits out: code, category, message.
-pub(super) async fn failure(
-    archive: &Archive,
-    id: &ConversationId,
-    turn: &TurnRecord,
-) -> Result<Option<(String, String)>> {
-    let (mut after, mut latest) = (turn.from, None);
-    loop {
-        let events = archive.events(id, after, EVENTS).await?;
-        for event in &events {
-            let event: Option<AgentEvent> = serde_json::from_slice(&event.json).ok();
-            if let Some(EventBody::ProviderRetry { code, category, message, .. }) =
-                event.map(|event| event.body)
-            {
-                let kind = category.map(wording::category);
-                let name: Vec<String> = code.into_iter().chain(kind).collect();
-                latest = Some((name.join(" "), message));
+    pub(super) fn of_state(state: ConversationState) -> Self {
+        // Running tools may ask as well, but a server does not say until when it waits for anybody.
+        let person =
+            (state.approvals.is_some() || state.questions.is_some()).then_some(Person { until: None });
+        let queue = state.queue.into_iter().flatten().map(|message| message.text).collect();
+        Self { retry: state.retry.filter(is_waiting), person, queue }
+    }
+
+    /// Whether it waits, for a moment or a person.
+    pub(super) fn waits(&self) -> bool {
+        self.retry.is_some() || self.person.is_some()
+    }
+
+    /// `waits until 12:03:10, 3rd retry`, or that it no longer waits; `needs you` if it waits for a person.
+    pub(super) fn words(&self, calendar: &Calendar) -> String {
+        match (&self.person, &self.retry) {
+            (Some(Person { until: Some(until) }), _) => format!("needs you by {}", calendar.exact(*until)),
+            (Some(Person { until: None }), _) => "needs you".to_owned(),
+            (None, None) => "unfinished".to_owned(),
+            (None, Some(wait)) => {
+                let next_at = wait.next_at.unwrap_or_default();
+                let (retry, at) = (wording::ordinal(u64::from(wait.attempt) + 1), calendar.exact(next_at));
+                match calendar.is_ahead(next_at) {
+                    true => format!("waits until {at}, {retry} retry"),
+                    false => format!("{retry} retry due since {at}"),
+                }
             }
         }
-        match events.last().filter(|_| events.len() == EVENTS) {
-            Some(last) => after = Cursor::from_value(last.end.value()),
-            None => return Ok(latest),
-        }
     }
+}
+
+fn is_waiting(retry: &RetryState) -> bool {
+    retry.phase == RetryPhase::Waiting
 }
 
 #[cfg(test)]
 mod tests {
     use everturn_orchestrator::{
-        Definition, Moment,
-        kernel::{Effects, Millis, Prompt, Settings, Turn},
+        Cursor, Definition, Moment,
+        kernel::{Effects, Millis, Prompt, Settings},
     };
 
     use super::*;
@@ -75,7 +82,7 @@ mod tests {
         let words = |wait| {
             let (snapshot, definition) = (turn.snapshot(), Definition::new("test/m"));
             let record = TurnRecord { snapshot, wait, from: Cursor::default(), first_seq: 1, definition };
-            words(&record, &Calendar::of_process())
+            Pending::of_record(&record).words(&Calendar::of_process())
         };
         assert_eq!(words(Wait::Now), "unfinished");
         assert_eq!(words(Wait::Person { until: None }), "needs you");

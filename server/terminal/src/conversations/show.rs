@@ -2,11 +2,11 @@
 
 use std::{io::Write, process::ExitCode};
 
-use anyhow::{Context as _, Result};
-use everturn_orchestrator::{Head, TurnRecord, Wait};
+use anyhow::Result;
+use everturn_orchestrator::Head;
 use everturn_wire::{Chunk, ConversationId, Role, StoredChunk, Value, Verdict};
 
-use super::{archive::Archive, export, pending, selection};
+use super::{archive::Archive, export, pending::Pending, selection};
 use crate::{
     calendar::Calendar,
     decision,
@@ -22,21 +22,20 @@ const MARGIN: &str = "  ";
 
 /// Prints a conversation.
 pub(super) async fn run(
-    archive: &Archive,
+    archive: &Archive<'_>,
     asked: &str,
     full: bool,
     calendar: &Calendar,
     printer: &mut Printer<impl Write>,
 ) -> Result<ExitCode> {
     let all = archive.conversations().await?;
-    let (id, _) = selection::one(&all, asked)?;
-    let stored = archive.load(id).await?.context("it was deleted just now")?;
+    let (id, listed) = selection::one(&all, asked)?;
+    let head = Head { last_seq: archive.last_seq(id, listed).await?, ..listed.clone() };
     let mut transcript = Transcript { printer, lines: if full { usize::MAX } else { LINES }, speaker: None };
-    transcript.head(id, &stored.head, calendar)?;
-    export::each_chunk(archive, id, stored.head.last_seq, |chunk| transcript.chunk(chunk)).await?;
-    if let Some(turn) = &stored.turn {
-        let failure = pending::failure(archive, id, turn).await?;
-        transcript.pending(&pending::words(turn, calendar), failure, turn)?;
+    transcript.head(id, &head, calendar)?;
+    export::each_chunk(archive, id, head.last_seq, |chunk| transcript.chunk(chunk)).await?;
+    if let Some(pending) = archive.pending(id).await? {
+        transcript.pending(&pending, calendar)?;
     }
     transcript.printer.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -144,24 +143,26 @@ impl<W: Write> Transcript<'_, W> {
     }
 
     /// Describes an unsealed turn.
-    fn pending(&mut self, words: &str, failure: Option<(String, String)>, turn: &TurnRecord) -> Result<()> {
+    fn pending(&mut self, pending: &Pending, calendar: &Calendar) -> Result<()> {
         self.printer.line(Ink::Plain, "")?;
-        match failure.filter(|_| pending::wait(turn).is_some()) {
-            Some((name, message)) => {
+        let words = match (pending.waits(), &pending.retry) {
+            (true, None) => format!("The turn {}", pending.words(calendar)),
+            (true, Some(retry)) => {
+                let kind = retry.category.map(wording::category);
+                let name: Vec<String> = retry.code.clone().into_iter().chain(kind).collect();
                 let comma = if name.is_empty() { "" } else { ", " };
-                self.printer.block(Ink::Warning, "", &format!("The turn {words}{comma}{name}"))?;
-                self.printer.block(Ink::Faint, MARGIN, &wording::brief(&message))?;
+                format!("The turn {}{comma}{}", pending.words(calendar), name.join(" "))
             }
-            None if pending::wait(turn).is_some() || matches!(turn.wait, Wait::Person { .. }) => {
-                self.printer.block(Ink::Warning, "", &format!("The turn {words}"))?;
+            (false, _) => {
+                "The turn is unfinished: a server is at it, or goes on with it when one starts.".to_owned()
             }
-            None => {
-                let words = "The turn is unfinished: a server is at it, or goes on with it when one starts.";
-                self.printer.block(Ink::Warning, "", words)?;
-            }
+        };
+        self.printer.block(Ink::Warning, "", &words)?;
+        if let Some(message) = pending.retry.as_ref().and_then(|retry| retry.message.as_ref()) {
+            self.printer.block(Ink::Faint, MARGIN, &wording::brief(message))?;
         }
-        for message in turn.snapshot.queue() {
-            let text = wording::one_line(&message.text, 200);
+        for text in &pending.queue {
+            let text = wording::one_line(text, 200);
             self.printer.block(Ink::Faint, "", &format!("Queued: {text}"))?;
         }
         Ok(())

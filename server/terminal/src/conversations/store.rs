@@ -2,16 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use everturn_orchestrator::{Cursor, Head, Journal, Page, StateStore, delete_documents, kernel::Millis};
+use anyhow::{Result, anyhow};
+use everturn_orchestrator::{Head, Journal, Page, StateStore, delete_documents};
 use everturn_store_sqlite::{OpenError, SqliteJournal};
-use everturn_wire::{ConversationId, ConversationList, ConversationSummary};
+use everturn_wire::ConversationId;
 
-use super::{Source, look_at};
+use super::{Place, Source, look_at, remote};
 use crate::remote::Remote;
-
-/// Maximum number of pages; our server returns 500 conversations per page.
-const PAGES: usize = 2000;
 
 /// Where conversations are deleted.
 pub(super) enum Store<'a> {
@@ -19,11 +16,12 @@ pub(super) enum Store<'a> {
     Server(Remote<'a>),
 }
 
-impl Store<'_> {
-    pub(super) fn open(source: &Source) -> Result<Self> {
-        Ok(match source {
-            Source::File(path) => Self::Journal(Arc::new(open(path)?), None),
-            Source::Shared(shared) => Self::Journal(shared.journal.clone(), shared.state.clone()),
+impl<'a> Store<'a> {
+    pub(super) fn open(place: Place<'a>) -> Result<Self> {
+        Ok(match place {
+            Place::Kept(Source::File(path)) => Self::Journal(Arc::new(open(&path)?), None),
+            Place::Kept(Source::Shared(shared)) => Self::Journal(shared.journal, shared.state),
+            Place::Server(server) => Self::Server(server),
         })
     }
 
@@ -31,7 +29,9 @@ impl Store<'_> {
     pub(super) async fn conversations(&self) -> Result<Vec<(ConversationId, Head)>> {
         match self {
             Self::Journal(journal, _) => Ok(journal.conversations(Page::default()).await?),
-            Self::Server(remote) => of_server(remote).await,
+            Self::Server(server) => {
+                Ok(remote::conversations(server).await?.into_iter().map(remote::head).collect())
+            }
         }
     }
 
@@ -44,7 +44,7 @@ impl Store<'_> {
                 journal.remove(id).await?;
             }
             // If it is not there, somebody else was faster.
-            Self::Server(remote) => drop(remote.delete(&format!("/conversations/{id}")).await?),
+            Self::Server(server) => drop(server.delete(&format!("/conversations/{id}")).await?),
         }
         Ok(())
     }
@@ -55,32 +55,6 @@ impl Store<'_> {
             Self::Journal(journal, _) => Ok(journal.give_back().await?),
             Self::Server(_) => Ok(0),
         }
-    }
-}
-
-async fn of_server(remote: &Remote<'_>) -> Result<Vec<(ConversationId, Head)>> {
-    let (mut all, mut next) = (Vec::new(), Some("/conversations".to_owned()));
-    for _ in 0..PAGES {
-        let Some(path) = next.take() else { return Ok(all) };
-        let mut answer = remote.get(&path).await?.context("the server has no list of conversations")?;
-        next = answer.next.take();
-        let page: ConversationList = answer.read()?;
-        all.extend(page.into_iter().map(|found| (found.id.clone(), head(found))));
-    }
-    bail!("the server has too many conversations")
-}
-
-/// What the server's list says of a conversation; the rest is unknown.
-fn head(found: ConversationSummary) -> Head {
-    Head {
-        created_at: Millis(found.created_at),
-        last_activity_at: Millis(found.last_activity_at),
-        title: found.title,
-        status: found.status,
-        end_reason: found.end_reason,
-        model: found.model,
-        end: Cursor::default(),
-        last_seq: 0,
     }
 }
 

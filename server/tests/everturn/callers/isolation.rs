@@ -273,6 +273,30 @@ async fn a_call_is_seen_ordered_and_joined_by_its_caller_alone() {
 }
 
 #[tokio::test]
+async fn the_terminal_has_a_callers_own_conversations() {
+    let world = World::new().await.with_ann_talking().await;
+    let ask = async |token: &str, words: &[&str]| {
+        let to = ["--server", &world.server.url, "--token", token];
+        world.home.run(&[&["conversations"], words, &to].concat()).await
+    };
+    let listed = stdout(&ask(&world.ann, &["list"]).await);
+    assert!(
+        listed.contains("plans    ") && listed.contains("plans-2  ") && !listed.contains('@'),
+        "{listed}"
+    );
+    let shown = stdout(&ask(&world.ann, &["show", "plans-2"]).await);
+    assert!(shown.contains("heron, wait for it") && shown.contains("Queued: heron queued"), "{shown}");
+    assert_eq!(stdout(&ask(&world.ben, &["list"]).await), "No conversations yet.\n");
+    for words in [&["show", "plans"][..], &["export", "plans"], &["delete", "--yes", "plans"]] {
+        let refused = ask(&world.ben, words).await;
+        assert!(!refused.status.success() && stdout(&refused).is_empty(), "{words:?}");
+        assert!(stderr(&refused).contains("no conversation's id begins with plans"), "{}", stderr(&refused));
+    }
+    let stranger = stderr(&ask("evt_forged-0123456789", &["list"]).await);
+    assert!(stranger.contains("does not know this token"), "{stranger}");
+}
+
+#[tokio::test]
 async fn on_postgres_callers_are_kept_apart_as_well() {
     let Some(world) = World::on_postgres().await else { return };
     nothing_is_told_in_lists(world).await;
