@@ -11,6 +11,7 @@ mod dialect;
 mod host;
 mod kept;
 mod key;
+mod rename;
 mod run;
 mod tape;
 mod tee;

@@ -9,7 +9,6 @@ use std::{
 };
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use everturn_kernel::{
     Effect, Effects, Hold, Host, Input, Millis, Op, Schedule as _, StreamEvent, Target, ToolAnswer, ToolCall,
     Turn, Want,
@@ -27,6 +26,7 @@ use super::{
     call::{Call, Order},
     choice::{Chosen, Leg},
     kept::Kept,
+    rename::renamed,
     tee::Tee,
     within::Within,
 };
@@ -303,20 +303,6 @@ impl CallHost {
     }
 }
 
-/// Replaces the strings at these places of a JSON text.
-fn renamed(body: &Bytes, places: &[std::ops::Range<usize>], name: &str) -> Bytes {
-    let name = serde_json::Value::from(name).to_string();
-    let mut renamed = Vec::with_capacity(body.len() + places.len() * name.len());
-    let mut from = 0;
-    for place in places {
-        renamed.extend_from_slice(&body[from..place.start]);
-        renamed.extend_from_slice(name.as_bytes());
-        from = place.end;
-    }
-    renamed.extend_from_slice(&body[from..]);
-    renamed.into()
-}
-
 /// Copies the values of headers, so that they no longer keep the buffer of 8 KiB or more that they were received in.
 fn copy_values(headers: &mut HeaderMap) {
     for value in headers.values_mut() {
@@ -400,19 +386,5 @@ impl Host for CallHost {
                 Input::Save
             }
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_replaced_in_place() {
-        let body = Bytes::from_static(br#"{ "a":1,"model" : "x" ,"b":[1, 2],"model":"y"}"#);
-        let places = [18..21, 42..45];
-        assert_eq!((&body[18..21], &body[42..45]), (&b"\"x\""[..], &b"\"y\""[..]));
-        let expected = r#"{ "a":1,"model" : "a\"b" ,"b":[1, 2],"model":"a\"b"}"#;
-        assert_eq!(renamed(&body, &places, "a\"b"), expected);
     }
 }

@@ -1,26 +1,23 @@
 //! A tape: the answer of a call, written by its task and read by any number of listeners.
 
+mod listener;
+
 use std::{
     collections::HashMap,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
 use everturn_wire::ConversationId;
-use futures_core::Stream;
 use http::{
     HeaderMap, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_LENGTH, SET_COOKIE},
 };
 
 use super::NoAnswer;
-use crate::{
-    caller::{Ended, Over},
-    health::Refusal,
-    memory::Account,
-};
+use crate::{health::Refusal, memory::Account};
+pub use listener::Listener;
 
 /// Maximum size of an answer that is kept from its start, for those who join late, in bytes.
 const MOST_KEPT: usize = 8 << 20;
@@ -348,65 +345,5 @@ impl Inner {
                 Poll::Pending
             }
         }
-    }
-}
-
-/// A listener's position in an answer. Dropping it does not end the call.
-pub struct Listener {
-    tape: Arc<Tape>,
-    /// The id of the call.
-    call: String,
-    id: u64,
-    /// Completes when the caller may no longer listen.
-    ended: Option<Over>,
-    leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
-}
-
-impl Listener {
-    /// Returns the id of the call.
-    pub fn call(&self) -> &str {
-        &self.call
-    }
-
-    /// The same, until its caller is ended.
-    pub(super) fn until(mut self, ended: Option<&Ended>) -> Self {
-        self.ended = ended.map(Ended::over);
-        self
-    }
-}
-
-impl Stream for Listener {
-    type Item = Said;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Said>> {
-        if self.ended.as_mut().is_some_and(|ended| ended.as_mut().poll(cx).is_ready()) {
-            self.ended = None;
-            self.tape.lock().listeners.remove(&self.id);
-            return Poll::Ready(Some(Said::Nothing(NoAnswer::TokenEnded)));
-        }
-        self.tape.lock().poll(self.id, cx)
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        {
-            let mut inner = self.tape.lock();
-            let left = inner.listeners.remove(&self.id);
-            let taken = left.filter(|place| place.has_head).map(|place| place.pieces);
-            inner.taken = inner.taken.max(taken);
-            if let Some(writer) = inner.writer.take() {
-                writer.wake();
-            }
-        }
-        if let Some(leaving) = self.leaving.take() {
-            leaving();
-        }
-    }
-}
-
-impl std::fmt::Debug for Listener {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listener").field("id", &self.id).finish_non_exhaustive()
     }
 }
