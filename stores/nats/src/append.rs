@@ -31,7 +31,7 @@ impl NatsJournal {
         let subject = self.leader.names().appends(id);
         let mut attempt = Attempt::new(&self.leader, &self.lost, id, subject, expected.0, label);
         attempt.set_content(content, AFTER).await?;
-        let stored = attempt.settle().await;
+        let stored = attempt.settle(self.cache.newest(id)).await;
         let has_parts = attempt.label.parts.is_some();
         match stored {
             Ok(version) => {
@@ -40,7 +40,9 @@ impl NatsJournal {
                 Ok(version)
             }
             Err(error) => {
-                self.cache.forget(id);
+                if let JournalError::Stale { found, .. } = &error {
+                    self.cache.saw(id, found.0);
+                }
                 // If the outcome is unknown, the append may still need them.
                 if has_parts && !matches!(error, JournalError::Unknown(_)) {
                     let parts = self.leader.names().parts(id, &attempt.label.id);

@@ -26,12 +26,17 @@ pub(crate) struct Attempt<'j> {
     extra: Vec<(&'static str, String)>,
 }
 
+/// What is said of a server that was replaced.
+const OUTDATED: &str = "its answers are older than what was stored";
+
 /// What is known about the subject after an attempt whose outcome is not.
 enum Found {
     /// The attempt was stored, with this sequence.
     Mine(u64),
     /// Something else was, so it never will be. The current version.
     Other(u64),
+    /// The conversation was removed, with the attempt if it had been stored. The current version.
+    Removed(u64),
     /// Nothing was. It can be stored after this sequence.
     Nothing(u64),
 }
@@ -91,21 +96,26 @@ impl<'j> Attempt<'j> {
         Ok(())
     }
 
-    /// Sends it until it is known whether it was stored.
-    pub(crate) async fn settle(&self) -> Result<Version, JournalError> {
+    /// Sends it until it is known whether it was stored. `known`: a server that has less was replaced.
+    pub(crate) async fn settle(&self, known: u64) -> Result<Version, JournalError> {
         let leader = self.leader;
-        let (mut patience, mut after, mut lost) = (leader.patience(), self.expected, false);
+        let (mut patience, mut after, mut lost, mut unsure) =
+            (leader.patience(), self.expected, false, false);
         loop {
             let what = match leader.store(&self.subject, self.headers(after)?, self.content.clone()).await {
                 Answer::Stored(sequence) => return Ok(Version(sequence)),
-                Answer::Conflict => String::new(),
-                Answer::Full(what) if !lost => return Err(failed(&leader.place, &what)),
+                Answer::Conflict => {
+                    // Of an append in progress, or said by a leader that was replaced while the new one stores this.
+                    unsure = true;
+                    "other appends are in progress".to_owned()
+                }
+                Answer::Full(what) if !unsure => return Err(failed(&leader.place, &what)),
                 Answer::Later(what) | Answer::Full(what) => what,
                 Answer::Lost(what) => {
                     if !lost {
                         self.lost.fetch_add(1, Ordering::Relaxed);
                     }
-                    lost = true;
+                    (lost, unsure) = (true, true);
                     what
                 }
                 Answer::TooLarge => {
@@ -113,22 +123,29 @@ impl<'j> Attempt<'j> {
                     return Err(JournalError::TooLarge { bytes: self.content.len() as u64, limit });
                 }
             };
-            let what = match self.look(&mut patience).await {
+            let found = match self.expected {
+                0 => self.look_for_first(known, &mut patience).await,
+                _ => self.look_for_next(&mut patience).await,
+            };
+            let what = match found {
                 Ok(Found::Mine(sequence)) => return Ok(Version(sequence)),
-                Ok(Found::Other(version)) => return Err(stale(self.id, self.expected, version)),
+                Ok(Found::Removed(_)) if lost => {
+                    return Err(leader.place.unknown("the conversation was removed meanwhile"));
+                }
+                Ok(Found::Other(version) | Found::Removed(version)) => {
+                    return Err(stale(self.id, self.expected, version));
+                }
                 Ok(Found::Nothing(now)) => {
-                    // A conflict without a cause is over soon: an append in progress that failed, or an own earlier one.
                     after = now;
                     what
                 }
                 Err(error) => {
-                    lost = true;
+                    unsure = true;
                     error.to_string()
                 }
             };
             if !patience.pause().await {
-                let what = if what.is_empty() { "other appends are in progress".to_owned() } else { what };
-                return Err(if lost { leader.place.unknown(&what) } else { failed(&leader.place, &what) });
+                return Err(if unsure { leader.place.unknown(&what) } else { failed(&leader.place, &what) });
             }
         }
     }
@@ -147,14 +164,6 @@ impl<'j> Attempt<'j> {
             )));
         }
         Ok(headers)
-    }
-
-    /// Looks whether it was stored.
-    async fn look(&self, patience: &mut Patience) -> Result<Found, JournalError> {
-        match self.expected {
-            0 => self.look_for_first(patience).await,
-            _ => self.look_for_next(patience).await,
-        }
     }
 
     async fn look_for_next(&self, patience: &mut Patience) -> Result<Found, JournalError> {
@@ -178,26 +187,33 @@ impl<'j> Attempt<'j> {
                 Some(last) if last.version == self.expected => return Ok(Found::Nothing(self.expected)),
                 // Something was stored between the two requests.
                 Some(last) if last.version > self.expected && next.is_none() => {}
-                Some(last) if last.version > self.expected && !last.label.removes() => {
-                    return Ok(Found::Other(last.version));
+                Some(last) if last.version > self.expected && last.label.removes() => {
+                    return Ok(Found::Removed(0));
                 }
-                Some(last) if last.version > self.expected => return Ok(Found::Other(0)),
+                Some(last) if last.version > self.expected => {
+                    let is_same = last.label.born == self.label.born;
+                    return Ok(if is_same { Found::Other } else { Found::Removed }(last.version));
+                }
                 // Even the expected one is missing: this server was the leader until it was frozen or cut off, and does not know
                 // yet that it is not any more. A mark of a removal would have been kept for longer than an append takes.
                 Some(_) => {}
                 None if self.subject == leader.names().appends(self.id) => {}
-                None => return Ok(Found::Other(0)),
+                None => return Ok(Found::Removed(0)),
             }
             if !patience.pause().await {
-                return Err(failed(&leader.place, "its answers are older than what was stored"));
+                return Err(failed(&leader.place, OUTDATED));
             }
         }
     }
 
-    async fn look_for_first(&self, patience: &mut Patience) -> Result<Found, JournalError> {
+    async fn look_for_first(&self, known: u64, patience: &mut Patience) -> Result<Found, JournalError> {
         let Some(last) = self.leader.last_within(&self.subject, patience).await? else {
             return Ok(Found::Nothing(0));
         };
+        if last.sequence < known {
+            // It still has what was removed.
+            return Err(failed(&self.leader.place, OUTDATED));
+        }
         let last = last.last(self.id)?;
         let is_mine = last.label.born == self.label.id;
         match last.label.removes() {
@@ -206,7 +222,7 @@ impl<'j> Attempt<'j> {
             false if is_mine => self.first(patience).await,
             false => Ok(Found::Other(last.version)),
             // It was stored and removed: storing it again would bring the conversation back.
-            true if is_mine => Ok(Found::Other(0)),
+            true if is_mine => Ok(Found::Removed(0)),
             true => Ok(Found::Nothing(last.version)),
         }
     }

@@ -5,20 +5,7 @@
 //! covers. The writer of an append saves bases now and then, after the append was acknowledged. Old events are dropped by
 //! raising the [`Floor`](crate::floor::Floor), then deleting the appends below it.
 //!
-//! Why no reader sees a history with a hole, whoever else writes, drops events or removes the conversation:
-//!
-//! 1. A base depends on nothing but the appends that it covers. It is made by a [`Walk`](crate::walk::Walk), which checks that none is
-//!    missing, so it does not matter which node makes it, and when.
-//! 2. Each base follows the one before it without a gap: it is stored only if that one is still the last.
-//! 3. The floor only rises: it is stored only if the one before is still the last.
-//! 4. Appends are deleted only below the floor: those before the append that sealed the last dropped turn. So the last
-//!    append stays, and with it everything that compare-and-append and loading need. They are deleted only after the bases
-//!    that have them were read back, and at an age at which no writer is still asking whether its append was stored.
-//! 5. Readers check that each message follows the one before. If one is missing and the last base, or the floor, has
-//!    changed since they began, they begin again ([`View`](crate::view::View)); otherwise, the conversation is damaged.
-//!
-//! A crash between any two of these steps leaves bases that cover appends which are still there, or a floor with appends
-//! below it. Both are read correctly, and the next call of `drop_events` continues.
+//! Why no reader sees a history with a hole, whoever else writes, drops events or removes the conversation: `notes/decisions.md`.
 
 mod content;
 mod extend;

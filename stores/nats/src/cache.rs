@@ -14,33 +14,50 @@ const CONVERSATIONS: usize = 4096;
 
 /// The last appends of conversations in use.
 #[derive(Debug, Default)]
-pub(crate) struct Cache(Mutex<HashMap<ConversationId, Last>>);
+pub(crate) struct Cache(Mutex<HashMap<ConversationId, Known>>);
+
+/// What is known of a conversation.
+#[derive(Debug, Default)]
+struct Known {
+    /// The latest version, or the sequence of the removal, that this process was told of.
+    newest: u64,
+    /// The append with this version, if it was written or loaded here.
+    last: Option<Last>,
+}
 
 impl Cache {
     /// Returns the append with this version, if it is known.
     pub(crate) fn at(&self, id: &ConversationId, version: u64) -> Option<Last> {
-        self.lock().get(id).filter(|last| last.version == version).cloned()
+        self.lock().get(id)?.last.clone().filter(|last| last.version == version)
     }
 
-    /// Returns the latest version that is known to be stored.
-    pub(crate) fn newest(&self, id: &ConversationId) -> Option<u64> {
-        self.lock().get(id).map(|last| last.version)
+    /// Returns the latest version that is known to be stored; 0 = none.
+    pub(crate) fn newest(&self, id: &ConversationId) -> u64 {
+        self.lock().get(id).map_or(0, |known| known.newest)
+    }
+
+    /// Remembers that this version is stored; 0 = none. Answers may come back in any order.
+    pub(crate) fn saw(&self, id: &ConversationId, version: u64) {
+        if version > 0 {
+            self.learn(id, version, |_| {});
+        }
     }
 
     pub(crate) fn put(&self, id: &ConversationId, last: Last) {
-        let mut known = self.lock();
-        if known.len() >= CONVERSATIONS && !known.contains_key(id) {
-            // Any half: what is missing is read again.
-            let mut keep = false;
-            known.retain(|_, _| {
-                keep = !keep;
-                keep
-            });
+        self.learn(id, last.version, |known| known.last = Some(last));
+    }
+
+    /// Applies `then` if nothing newer is known.
+    fn learn(&self, id: &ConversationId, version: u64, then: impl FnOnce(&mut Known)) {
+        let mut all = self.lock();
+        if all.len() >= CONVERSATIONS && !all.contains_key(id) {
+            // What is missing is read again.
+            all.clear();
         }
-        // Concurrent appends may come back in any order.
-        let is_newer = known.get(id).is_none_or(|before| before.version < last.version);
-        if is_newer {
-            known.insert(id.clone(), last);
+        let known = all.entry(id.clone()).or_default();
+        if version >= known.newest {
+            known.newest = version;
+            then(known);
         }
     }
 
@@ -48,7 +65,7 @@ impl Cache {
         self.lock().remove(id);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Last>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Known>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@
 //! turns and idle ephemeral conversations then costs one request, however many conversations there are: the stream's leader
 //! says which message is the newest, and the index waits until it has seen it.
 //!
-//! What a caller may rely on:
+//! What a caller may rely on (`notes/decisions.md` says what could make it diverge, and why it does not):
 //!
 //! - A reading contains every append, title and removal that was acknowledged before it began, by any process, as far as the
 //!   leader tells the truth: one that was isolated and has not noticed may be behind.
@@ -13,19 +13,6 @@
 //! - It decides nothing. Removals check the version that they saw, and who takes a turn over loads it and appends.
 //! - A last append that cannot be read, because a newer version or another program wrote it, is logged, and its
 //!   conversation left out. Loading it says what is wrong.
-//!
-//! What could make it diverge, and why it does not:
-//!
-//! - The consumer, or its connection, breaks: a new one continues after the last message that was delivered. Messages are
-//!   delivered in the order of the stream by any server, so nothing in between is missing. What was replaced or purged
-//!   meanwhile has a later message on its subject, or a removal that the stream keeps for an hour.
-//! - Nothing confirmed for half an hour that the index is complete, so the mark of a removal may have expired unseen: all
-//!   is read again.
-//! - The server that delivers is behind, or frozen: the reading waits for the leader's newest message, and asks for another
-//!   consumer.
-//! - The stream was created again, or has lost its newest messages: all is read again. If it has grown beyond the lost ones
-//!   before the next reading, this is not noticed.
-//! - A person purges a subject by hand: this is not noticed before the next start.
 
 mod feed;
 mod list;

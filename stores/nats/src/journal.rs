@@ -24,8 +24,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A journal in one JetStream stream, which any number of processes may use at the same time.
 ///
-/// Readings contain every append that was acknowledged before they began: to this process always; to others, unless a server
-/// answers that was the leader until a moment ago, as when it was frozen.
+/// Readings contain every append that was acknowledged before they began: what this process wrote or read, as long as it is in its
+/// cache, always; the rest, unless a server answers that was the leader until a moment ago, as when it was frozen.
 #[derive(Debug)]
 pub struct NatsJournal {
     pub(crate) leader: Leader,
@@ -109,7 +109,8 @@ impl NatsJournal {
         for _ in 0..OLD_ANSWERS {
             let entry = self.leader.last(&subject).await?;
             let found = entry.as_ref().map_or(0, |entry| entry.sequence);
-            if self.cache.newest(id).is_none_or(|known| known <= found) {
+            if self.cache.newest(id) <= found {
+                self.cache.saw(id, found);
                 return Ok(entry);
             }
             tracing::debug!(conversation = %id, found, "a server answered without the latest append");

@@ -82,6 +82,8 @@ pub(crate) struct Newest {
 struct Reply {
     error: Option<ReplyError>,
     seq: Option<u64>,
+    #[serde(default)]
+    ts: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -90,18 +92,6 @@ struct ReplyError {
     err_code: u64,
     #[serde(default)]
     description: String,
-}
-
-#[derive(Deserialize)]
-struct Purged {
-    error: Option<ReplyError>,
-}
-
-#[derive(Deserialize)]
-struct Time {
-    error: Option<ReplyError>,
-    #[serde(default)]
-    ts: String,
 }
 
 impl Leader {
@@ -264,9 +254,9 @@ impl Leader {
         let api = format!("STREAM.INFO.{}", self.names.stream());
         let mut patience = self.patience();
         loop {
-            let what = match self.context.request::<_, _, Time>(api.clone(), &json!({})).await {
-                Ok(Time { error: Some(error), .. }) => error.description,
-                Ok(Time { ts, .. }) => match parse_rfc3339(&ts) {
+            let what = match self.context.request::<_, _, Reply>(api.clone(), &json!({})).await {
+                Ok(Reply { error: Some(error), .. }) => error.description,
+                Ok(Reply { ts, .. }) => match parse_rfc3339(&ts) {
                     Ok(time) => return Ok(time.into()),
                     Err(error) => format!("it does not say its time: {error}"),
                 },
@@ -314,9 +304,9 @@ impl Leader {
         };
         let mut patience = self.patience();
         loop {
-            let what = match self.context.request::<_, _, Purged>(api.clone(), &ask).await {
-                Ok(Purged { error: None }) => return Ok(()),
-                Ok(Purged { error: Some(error) }) => error.description,
+            let what = match self.context.request::<_, _, Reply>(api.clone(), &ask).await {
+                Ok(Reply { error: None, .. }) => return Ok(()),
+                Ok(Reply { error: Some(error), .. }) => error.description,
                 Err(error) => error.to_string(),
             };
             if !patience.pause().await {
@@ -368,7 +358,7 @@ fn source(error: &dyn std::error::Error) -> String {
 
 fn answer(reply: &[u8]) -> Answer {
     match serde_json::from_slice(reply) {
-        Ok(Reply { error: None, seq: Some(sequence) }) => Answer::Stored(sequence),
+        Ok(Reply { error: None, seq: Some(sequence), .. }) => Answer::Stored(sequence),
         Ok(Reply { error: Some(error), .. }) => error_answer(&error),
         _ => Answer::Lost("the answer is not JetStream's".to_owned()),
     }

@@ -51,8 +51,8 @@ impl NatsJournal {
         let label = Label::removal(self.next_append(), last);
         let subject = self.leader.names().appends(id);
         let attempt = Attempt::new(&self.leader, &self.lost, id, subject, last.version, label);
-        let mark = attempt.header(TTL, format!("{}s", REMOVAL_KEPT.as_secs())).settle().await?;
-        self.cache.forget(id);
+        let mark = attempt.header(TTL, format!("{}s", REMOVAL_KEPT.as_secs())).settle(0).await?;
+        self.cache.saw(id, mark.0);
         let names = self.leader.names();
         self.leader.purge(&names.appends(id), Some(mark.0)).await?;
         self.purge_rest(id).await

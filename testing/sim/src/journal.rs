@@ -22,6 +22,7 @@ pub async fn conformance(make: impl AsyncFn() -> Arc<dyn Journal>) {
     append::refuses_the_stale_and_writes_nothing(&*make().await).await;
     append::refuses_what_was_meant_for_a_deleted_conversation(&*make().await).await;
     append::lets_one_of_many_rivals_win(&*make().await).await;
+    append::answers_as_if_one_after_another(&make().await).await;
     append::keeps_conversations_apart(&*make().await).await;
     append::is_all_or_nothing_when_dropped(&*make().await).await;
     append::takes_much_at_once(&*make().await).await;

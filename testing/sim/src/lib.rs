@@ -14,6 +14,8 @@
 //!
 //! [`history`] checks what clients saw against the log.
 //!
+//! [`linear`] has rivals use a journal, and checks whether its answers are linearizable.
+//!
 //! [`cluster`] is a journal that several nodes share, and the conformance tests of the ports between nodes.
 //!
 //! [`nats`] runs real NATS servers that can be frozen and killed, and `postgres` does so for Postgres. [`relay`] loses what
@@ -37,6 +39,7 @@ pub mod fault;
 pub mod herd;
 pub mod history;
 pub mod journal;
+pub mod linear;
 mod loopback;
 pub mod nats;
 pub mod numbered;

@@ -136,7 +136,7 @@ impl Bases {
             .header(EVENTS, segment.events.to_string())
             .header(HASH, hash);
         attempt.set_content(content, AFTER).await?;
-        let version = attempt.settle().await?.0;
+        let version = attempt.settle(0).await?.0;
         let base = Base {
             last: Last { version, label: attempt.label },
             covers: segment.covers,

@@ -5,6 +5,7 @@ use std::{cell::Cell, sync::Arc, time::Duration};
 
 use everturn_orchestrator::Journal;
 use everturn_sim::{
+    linear::Plan,
     nats::{self, NatsCluster, NatsConfig},
     relay::Mode,
 };
@@ -18,6 +19,9 @@ use crate::{
 
 const WRITERS: usize = 4;
 const CONVERSATIONS: usize = 40;
+
+/// A server that was frozen or cut off may answer before it knows that it was replaced.
+pub(crate) const PLAN: Plan = Plan { removes: true, lists: true, may_lag: true };
 
 /// Number of successful appends between two faults.
 const BETWEEN: usize = 300;
@@ -42,7 +46,7 @@ async fn what_rivals_are_told_is_what_is_stored() {
     })
     .await;
 
-    let mut rivals = Rivals::new(CONVERSATIONS);
+    let mut rivals = Rivals::new(CONVERSATIONS, PLAN);
     for writer in 0..WRITERS {
         let mut options = options(cluster.urls(), "rivals");
         if writer == 0 {
@@ -68,7 +72,7 @@ async fn ten_thousand_unknown_outcomes_are_told_as_they_are_stored() {
     // Otherwise clients would learn of the servers behind the relays.
     let more = NatsConfig { cluster: "no_advertise: true", ..NatsConfig::default() };
     let mut cluster = NatsCluster::start(&program, directory.path(), more).await;
-    let (mut rivals, mut disturbances) = (Rivals::new(CONVERSATIONS), Vec::new());
+    let (mut rivals, mut disturbances) = (Rivals::new(CONVERSATIONS, PLAN), Vec::new());
     for writer in 0..BEHIND_RELAYS {
         let (relay, url) = relay(cluster.urls()).await;
         let relay = Arc::new(relay);

@@ -1,6 +1,6 @@
 //! Appends whose answer is lost on the way.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use everturn_orchestrator::{Cursor, Journal, JournalError, Version};
 use everturn_sim::{
@@ -9,6 +9,10 @@ use everturn_sim::{
 };
 use everturn_store_nats::{NatsJournal, Options};
 use everturn_wire::ConversationId;
+use futures_util::{
+    StreamExt as _,
+    future::{Either, select},
+};
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -129,13 +133,21 @@ async fn a_lost_append_is_stored_once() {
 #[tokio::test]
 async fn an_append_that_was_stored_and_removed_does_not_come_back() {
     let Some(two) = Two::new().await else { return };
-    let answer = two.append(Mode::DropAnswers, Version(0), 1).await;
-    two.after(Version(0)).await;
-    assert!(two.other.remove(&id()).await.unwrap());
-    two.relay.mode.send_replace(Mode::Relay);
-    let stale = JournalError::Stale { id: id(), expected: Version(0), found: Version(0) };
-    assert_eq!(answer.await.unwrap(), Err(stale));
-    assert_eq!(two.texts().await, [""; 0]);
+    for number in 1..=2 {
+        let mut version = Version(0);
+        if number == 2 {
+            version = two.other.append(&id(), version, numbered(1, "other")).await.unwrap();
+        }
+        let answer = two.append(Mode::DropAnswers, version, number).await;
+        two.after(version).await;
+        assert!(two.other.remove(&id()).await.unwrap());
+        two.relay.mode.send_replace(Mode::Relay);
+        // Whoever read it meanwhile knows that it was stored, so it was not refused.
+        let error = answer.await.unwrap().unwrap_err();
+        assert!(matches!(error, JournalError::Unknown(_)), "{error}");
+        assert!(error.to_string().contains("removed meanwhile"), "{error}");
+        assert_eq!(two.texts().await, [""; 0]);
+    }
 }
 
 #[tokio::test]
@@ -168,4 +180,85 @@ async fn a_server_that_lacks_the_expected_append_decides_nothing() {
     let error = journal.append(&id(), second, numbered(3, "third")).await.unwrap_err();
     assert!(matches!(error, JournalError::Unknown(_)), "{error}");
     assert!(error.to_string().contains("older than what was stored"), "{error}");
+}
+
+/// Both the leader and one that was replaced and has not noticed may get an append. If the second answers first, the append may
+/// be stored.
+#[tokio::test]
+async fn a_conflict_without_a_cause_decides_nothing() {
+    let Some(server) = Server::start("").await else { return };
+    let mut options = server.options();
+    options.give_up_after = Duration::from_millis(500);
+    let journal = NatsJournal::connect(&options).await.unwrap();
+    let first = journal.append(&id(), Version(0), numbered(1, "first")).await.unwrap();
+    let context = async_nats::jetstream::new(journal.client().clone());
+    let mut config = context.get_stream("T1").await.unwrap().cached_info().config.clone();
+    let subjects = std::mem::replace(&mut config.subjects, vec!["elsewhere".to_owned()]);
+    context.update_stream(config).await.unwrap();
+    // Answers as a replaced leader that still waits for the others.
+    for subject in subjects {
+        let mut sent = journal.client().subscribe(subject).await.unwrap();
+        let client = journal.client().clone();
+        tokio::spawn(async move {
+            while let Some(message) = sent.next().await {
+                let conflict =
+                    r#"{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"}}"#;
+                client.publish(message.reply.unwrap(), conflict.into()).await.unwrap();
+            }
+        });
+    }
+    let error = journal.append(&id(), first, numbered(2, "second")).await.unwrap_err();
+    assert!(matches!(error, JournalError::Unknown(_)), "{error}");
+    assert!(error.to_string().contains("other appends are in progress"), "{error}");
+}
+
+/// A leader that was replaced may still have the conversation that was removed.
+#[tokio::test]
+async fn a_server_that_lacks_the_removal_does_not_refuse_the_next_beginning() {
+    let Some(server) = Server::start("").await else { return };
+    let mut options = server.options();
+    options.give_up_after = Duration::from_millis(500);
+    let journal = NatsJournal::connect(&options).await.unwrap();
+    let first = journal.append(&id(), Version(0), numbered(1, "first")).await.unwrap();
+    let context = async_nats::jetstream::new(journal.client().clone());
+    let stream = context.get_stream("T1").await.unwrap();
+    let message = stream.get_raw_message(first.0).await.unwrap();
+    // The removal by another process, before it deletes anything.
+    let mut headers = async_nats::HeaderMap::new();
+    for name in ["Ev-V", "Ev-Born", "Ev-Seq", "Ev-End", "Ev-Marks", "Ev-Sealed"] {
+        headers.insert(name, message.headers.get(name).unwrap().clone());
+    }
+    for (name, value) in [("Ev-Id", "other-1"), ("Ev-Number", "2"), ("Ev-Turn", "removed")] {
+        headers.insert(name, value);
+    }
+    let mark = context.publish_with_headers(message.subject, headers, "".into()).await.unwrap();
+    let mark = mark.await.unwrap().sequence;
+    assert!(journal.load(&id()).await.unwrap().is_none());
+    stream.delete_message(mark).await.unwrap();
+    let error = journal.append(&id(), Version(0), numbered(1, "again")).await.unwrap_err();
+    assert!(matches!(error, JournalError::Unknown(_)), "{error}");
+    assert!(error.to_string().contains("older than what was stored"), "{error}");
+}
+
+/// What a refusal told is not forgotten: a leader that was replaced is asked again.
+#[tokio::test]
+async fn a_reading_after_a_refusal_is_not_older() {
+    let Some(server) = Server::start("").await else { return };
+    let options = server.options();
+    let journal = async || NatsJournal::connect(&options).await.unwrap();
+    let (journal, other, another) = (journal().await, journal().await, journal().await);
+    let first = journal.append(&id(), Version(0), numbered(1, "first")).await.unwrap();
+    let second = other.append(&id(), first, numbered(2, "second")).await.unwrap();
+    let refused = journal.append(&id(), first, numbered(2, "late")).await;
+    assert_eq!(refused, Err(JournalError::Stale { id: id(), expected: first, found: second }));
+    // As a leader answers that was replaced before the second append, and then one that knows a third.
+    let stream = async_nats::jetstream::new(journal.client().clone()).get_stream("T1").await.unwrap();
+    stream.delete_message(second.0).await.unwrap();
+    let id = id();
+    let mut loading = pin!(journal.load(&id));
+    let third = match select(&mut loading, another.append(&id, first, numbered(2, "third"))).await {
+        Either::Left((loaded, _)) => panic!("it loads {loaded:?}"),
+        Either::Right((third, _)) => third.unwrap(),
+    };
+    assert_eq!(loading.await.unwrap().unwrap().version, third);
 }

@@ -24,5 +24,6 @@ mod rename;
 mod retention;
 mod rivals;
 mod settled;
+mod single;
 mod speed;
 mod support;

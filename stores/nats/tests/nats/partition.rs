@@ -7,7 +7,7 @@ use everturn_sim::nats::{self, NatsCluster, Routes};
 use tokio::time::sleep;
 
 use crate::{
-    cluster::{connect, options},
+    cluster::{PLAN, connect, options},
     rivals::Rivals,
     support::CLUSTER,
 };
@@ -47,7 +47,7 @@ async fn run(faults: &[(&str, Fault)], flaps: bool) {
     let _alone = CLUSTER.lock().await;
     let directory = tempfile::tempdir().unwrap();
     let (cluster, routes) = NatsCluster::start_divisible(&program, directory.path()).await;
-    let mut rivals = Rivals::new(CONVERSATIONS);
+    let mut rivals = Rivals::new(CONVERSATIONS, PLAN);
     for url in cluster.urls() {
         let mut options = options([url], "rivals");
         // Shorter than a partition, so it must say that it does not know.

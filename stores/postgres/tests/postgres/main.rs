@@ -13,6 +13,7 @@ mod open;
 mod pooler;
 mod restart;
 mod retention;
+mod rival;
 mod speed;
 mod state;
 mod support;

@@ -1,8 +1,9 @@
-//! Many writers, no lost update.
+//! Many writers, no lost update, and answers that could be given one after another.
 
 use std::sync::Arc;
 
-use everturn_orchestrator::{Journal as _, JournalError};
+use everturn_orchestrator::{Journal, JournalError};
+use everturn_sim::linear::{Plan, Record};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::ConversationId;
 use futures_util::{FutureExt as _, future::join_all};
@@ -43,6 +44,29 @@ async fn no_update_is_lost_among_many_tasks() {
     for n in 0..CONVERSATIONS {
         assert_eq!(checked(&journal, &id(n)).await, TASKS / CONVERSATIONS * EACH);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rivals_are_told_what_could_be_told_one_after_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    let journal: Arc<dyn Journal> = Arc::new(journal);
+    let record = Record::new(4, Plan { removes: true, lists: true, may_lag: false });
+    let rivals = (0..8).flat_map(|seed| record.rivals(0, &journal, seed));
+    let tasks: Vec<_> = rivals
+        .map(|mut rival| {
+            tokio::spawn(async move {
+                for _ in 0..100 {
+                    rival.step().await;
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let counts = record.audit(&journal).await;
+    assert!(counts["stored"] > 100 && counts["stale"] > 100, "{counts:?}");
 }
 
 #[tokio::test]

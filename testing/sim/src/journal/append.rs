@@ -1,15 +1,17 @@
 //! Appending.
 
-use std::pin::pin;
+use std::{pin::pin, sync::Arc};
 
 use bytes::Bytes;
 use everturn_orchestrator::{Journal, JournalError, Page, StoredEvent, Version, Wait, kernel::Millis};
 use everturn_wire::{Chunk, Role};
 use futures_util::{FutureExt as _, future::join_all};
+use tokio::task::yield_now;
 
 use super::sample::{
     add, chunk, chunks, commit, event, events, figures, head, id, load, metrics, turn, until,
 };
+use crate::linear::{Did, Plan, Record};
 
 pub(super) async fn begins_with_nothing(journal: &dyn Journal) {
     let nobody = id("nobody");
@@ -95,6 +97,22 @@ pub(super) async fn lets_one_of_many_rivals_win(journal: &dyn Journal) {
         assert_eq!((stored.version, stored.head), (version, head(round * RIVALS + winner)));
         assert_eq!(events(journal, id, 0, 100).await.len() as u64, round + 1);
     }
+}
+
+/// Rivals append, read, list and remove at once, and what they are told could have been told one after another.
+pub(super) async fn answers_as_if_one_after_another(journal: &Arc<dyn Journal>) {
+    let record = Record::new(2, Plan { removes: true, lists: true, may_lag: false });
+    let rivals = (0..4).flat_map(|seed| record.rivals(0, journal, seed));
+    let stored = join_all(rivals.map(async |mut rival| {
+        let mut stored = 0;
+        for _ in 0..50 {
+            stored += usize::from(rival.step().await == Did::Stored);
+            yield_now().await;
+        }
+        stored
+    }));
+    assert!(stored.await.iter().sum::<usize>() > 20, "some succeed");
+    record.audit(journal).await;
 }
 
 pub(super) async fn keeps_conversations_apart(journal: &dyn Journal) {
