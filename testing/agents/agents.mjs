@@ -1,11 +1,18 @@
 // How each agent is asked once, and what its user's environment has. The provider stands where the vendor would.
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+// A file below the agent's home, as its user would have written it.
+function write(home, name, value) {
+  mkdirSync(dirname(join(home, name)), { recursive: true });
+  writeFileSync(join(home, name), JSON.stringify(value));
+}
 
 const ANTHROPIC = { ANTHROPIC_API_KEY: "sk-ant-client" };
 
-// `words`: its arguments. `variables`: its environment behind Everturn, given the provider's address. `direct`: arguments and
+// `program`: its executable, if not the key. `prepare`: writes a file that names the provider, given its address and the agent's home;
+// only `everturn with` without a server finds that. `words`: its arguments. `variables`: its environment behind Everturn, given the provider's address. `direct`: arguments and
 // environment that it needs to call the provider itself, given its address and the agent's home.
 export const AGENTS = {
   claude: {
@@ -39,5 +46,26 @@ export const AGENTS = {
       writeFileSync(file, `export default (pi) => pi.registerProvider("anthropic", { baseUrl: "${url}" });\n`);
       return { words: ["--extension", file] };
     },
+  },
+  "opencode (Chat)": {
+    program: "opencode",
+    prepare: (url, home) => {
+      const options = { baseURL: `${url}/v1`, apiKey: "sk-client" };
+      const own = { npm: "@ai-sdk/openai-compatible", name: "own", options, models: { m1: { name: "m1", tool_call: true } } };
+      write(home, ".config/opencode/opencode.json", { provider: { own } });
+    },
+    words: ["run", "-m", "own/m1", "say hello"],
+    variables: () => ({ OPENCODE_DISABLE_AUTOUPDATE: "1" }),
+    direct: () => ({}),
+  },
+  "pi (Chat)": {
+    program: "pi",
+    prepare: (url, home) => {
+      const own = { baseUrl: `${url}/v1`, api: "openai-completions", apiKey: "sk-client", models: [{ id: "m1" }] };
+      write(home, ".pi/agent/models.json", { providers: { own } });
+    },
+    words: ["--provider", "own", "--model", "m1", "-p", "say hello"],
+    variables: () => ({ PI_OFFLINE: "1" }),
+    direct: () => ({}),
   },
 };

@@ -55,6 +55,18 @@ export function toolCall(path, { file, text }, { model, tools = [] }) {
       { type: "message_stop" },
     ].map(event);
   }
+  if (/\/chat\/completions$/.test(path) && bash) {
+    const words = JSON.stringify({ command: shell, description: "Write a file" });
+    const chunk = (delta, finish_reason = null) => data({ id: "c", object: "chat.completion.chunk", created: 1, model, choices: [{ index: 0, delta, finish_reason }] });
+    const piece = (more) => chunk({ tool_calls: [{ index: 0, ...more }] });
+    return [
+      piece({ id: "call_1", type: "function", function: { name: bash, arguments: "" } }),
+      piece({ function: { arguments: words.slice(0, 9) } }),
+      piece({ function: { arguments: words.slice(9) } }),
+      chunk({}, "tool_calls"),
+      "data: [DONE]\n\n",
+    ];
+  }
   if (/\/responses$/.test(path)) {
     // codex offers one tool that runs programs, which call the others.
     const input = `text(await tools.exec_command(${JSON.stringify({ cmd: shell })}));`;

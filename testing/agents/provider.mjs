@@ -29,6 +29,10 @@ export const window = (seconds) => (response, path) => {
     const error = { type: "usage_limit_reached", message: "The usage limit has been reached", plan_type: "plus", resets_in_seconds: seconds };
     return json(429, { error })(response);
   }
+  if (path.endsWith("/chat/completions")) {
+    const message = `Rate limit reached for m1 on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in ${Math.floor(seconds / 60)}m${seconds % 60}s.`;
+    return json(429, { error: { message, type: "tokens", param: null, code: "rate_limit_exceeded" } })(response);
+  }
   const reset = String(Math.ceil(Date.now() / 1000) + seconds);
   const unified = { status: "rejected", reset, "representative-claim": "five_hour", "5h-status": "rejected", "5h-reset": reset, "5h-utilization": "1.0" };
   const headers = Object.entries(unified).map(([name, value]) => [`anthropic-ratelimit-unified-${name}`, value]);
@@ -50,7 +54,7 @@ export const outage = (seconds) => {
 };
 export const always = (failure) => () => failure;
 export const full = (response, path) =>
-  path.endsWith("/responses")
+  /\/(responses|completions)$/.test(path)
     ? json(400, { error: { message: "Your input exceeds the context window of this model.", type: "invalid_request_error", param: "input", code: "context_length_exceeded" } })(response)
     : json(400, { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 205000 tokens > 200000 maximum" } })(response);
 export const refused = json(401, { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } });

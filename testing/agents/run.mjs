@@ -35,7 +35,7 @@ async function until(condition) {
 }
 
 // One agent through one scenario. `isDirect`: without Everturn.
-async function run(name, agent, { plan, writes, serve: config, kill, minutes = MOST_MINUTES }, isDirect) {
+async function run(agent, { plan, writes, serve: config, kill, minutes = MOST_MINUTES }, isDirect) {
   // Not below /tmp: codex refuses to keep its helpers there.
   const base = join(process.cwd(), "target", "agents");
   mkdirSync(base, { recursive: true });
@@ -43,8 +43,10 @@ async function run(name, agent, { plan, writes, serve: config, kill, minutes = M
   const work = join(home, "work");
   mkdirSync(work);
   const file = join(work, "written.txt");
+  const name = agent.program;
   const provider = await start(plan(), writes && { file, text: writes });
   const basics = { HOME: home, PATH: [resolve(bin), process.env.PATH].join(delimiter), TERM: "dumb", TMPDIR: tmpdir() };
+  agent.prepare?.(provider.url, home);
   const env = { ...basics, EVERTURN_LOG: "everturn_orchestrator::relay=info", ...agent.variables(provider.url) };
   let output = "";
   const listen = (piece) => (output += piece);
@@ -106,7 +108,7 @@ function said({ output }) {
 
 // Returns the row of a table, and what is wrong, if anything.
 async function cell(name, agent, title, scenario) {
-  const result = await run(name, agent, scenario);
+  const result = await run(agent, scenario);
   const { code, written, output, calls } = result;
   const has = output.includes(TEXT);
   const [failures, waits] = [calls.filter((call) => call.failed).length, told(output)];
@@ -114,7 +116,7 @@ async function cell(name, agent, title, scenario) {
   const wrong = [];
   let answer = has ? "whole" : "none";
   if (scenario.fails) {
-    const direct = await run(name, agent, scenario, true);
+    const direct = await run(agent, scenario, true);
     const isSame = direct.code === code && direct.calls.length === calls.length && said(direct) === said(result);
     if (!isSame) wrong.push(`direct: exit code ${direct.code}, ${direct.calls.length} calls:\n${said(direct)}\n--- behind Everturn:\n${said(result)}`);
     answer = isSame ? "as direct" : "not as direct";
@@ -135,7 +137,9 @@ async function main() {
   const chosen = (all, list) => Object.entries(all).filter(([name]) => !list || list.split(",").some((part) => name.startsWith(part)));
   const scenarios = chosen(SCENARIOS, which).filter(([, { asked }]) => which || !asked);
   const cells = scenarios.flatMap(([title, scenario]) =>
-    chosen(AGENTS, only).map(([name, agent]) => () => cell(name, agent, title, scenario)),
+    chosen(AGENTS, only)
+      .filter(([, { prepare }]) => !prepare || scenario.serve === undefined)
+      .map(([name, agent]) => () => cell(name, { program: name, ...agent }, title, scenario)),
   );
   let failed = 0;
   const rows = [];
