@@ -45,6 +45,8 @@ pub struct RelayCall {
     pub program: Option<String>,
     /// The request itself.
     pub request: Outgoing,
+    /// How many tokens its answer may have at most, if the request says so. Limits count no more before it is known.
+    pub max_output: Option<u64>,
     /// How long it may take until its content begins; at most the configured time.
     pub budget: Option<Duration>,
     /// What happens at a limit that lasts for hours or days: `Fail` ends the call at once, `Park` waits however long the

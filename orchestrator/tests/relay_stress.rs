@@ -106,6 +106,7 @@ fn call(round: usize) -> RelayCall {
         session,
         program: None,
         request,
+        max_output: None,
         budget: None,
         quota: None,
         priority: Priority::Interactive,

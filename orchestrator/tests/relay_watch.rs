@@ -69,6 +69,7 @@ fn call() -> RelayCall {
         session: None,
         program: Some("program".to_owned()),
         request,
+        max_output: None,
         budget: None,
         quota: None,
         priority: Priority::Interactive,

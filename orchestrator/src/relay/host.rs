@@ -187,7 +187,7 @@ impl CallHost {
         let target = leg.target.name.clone();
         let tokens = Figures {
             input: self.stored.len as u64 / BYTES_PER_TOKEN,
-            output: ports.pacing.usual_output(&target),
+            output: ports.pacing.usual_output(&target).min(self.asked.max_output.unwrap_or(u64::MAX)),
             ..Figures::default()
         };
         let price = ports.usage.price(&leg.target);

@@ -34,14 +34,15 @@ impl Asked {
         let path =
             path.ok_or_else(|| Refusal::bad("the path has segments that could leave that of the provider"))?;
         let query = head.uri.query().map(str::to_owned);
-        let (model, streams) = match of_path(door, path, query.as_deref()) {
-            Some(known) => known,
+        let (model, streams, max_output) = match of_path(door, path, query.as_deref()) {
+            Some((model, streams)) => (model, streams, None),
             None => {
-                let Known { mut model, streams, .. } = known.unwrap_or_else(|| read::body(&bytes));
+                let Known { mut model, streams, max_output, .. } =
+                    known.unwrap_or_else(|| read::body(&bytes));
                 if let Some(model) = model.as_mut() {
                     model.is_ambiguous |= path.contains("models/");
                 }
-                (model, streams)
+                (model, streams, max_output)
             }
         };
         let named = model.as_ref().map(|model| model.name.clone()).unwrap_or_default();
@@ -55,6 +56,7 @@ impl Asked {
             model,
             session: session(&headers),
             program: program(&headers),
+            max_output,
             request: Outgoing {
                 method: head.method,
                 path: path.to_owned(),

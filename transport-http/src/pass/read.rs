@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 pub(crate) struct Known {
     pub(super) model: Option<AskedModel>,
     pub(super) streams: bool,
+    /// How many tokens its answer may have.
+    pub(super) max_output: Option<u64>,
     /// Whether it has a field of Everturn's own, which a vendor does not know: `everturn`, or the name of a conversation.
     pub(super) asks_us: bool,
 }
@@ -19,7 +21,8 @@ pub(crate) struct Known {
 /// Reads a body. Of one that is not a JSON object, nothing is known; its provider will say so.
 pub(super) fn body(json: &[u8]) -> Known {
     let mut reader = serde_json::Deserializer::from_slice(json);
-    let Ok(Fields { model, places, has_others, streams, asks_us }) = reader.deserialize_map(Reading(json))
+    let Ok(Fields { model, places, has_others, streams, max_output, asks_us }) =
+        reader.deserialize_map(Reading(json))
     else {
         return Known::default();
     };
@@ -28,7 +31,7 @@ pub(super) fn body(json: &[u8]) -> Known {
     }
     let is_ambiguous = has_others || places.len() > 1;
     let model = model.map(|name| AskedModel { name, place: ModelPlace::Body(places), is_ambiguous });
-    Known { model, streams, asks_us }
+    Known { model, streams, max_output, asks_us }
 }
 
 #[derive(Default)]
@@ -39,6 +42,7 @@ struct Fields {
     /// Whether there are fields that some providers take for the model's name, or for names of others.
     has_others: bool,
     streams: bool,
+    max_output: Option<u64>,
     asks_us: bool,
 }
 
@@ -64,6 +68,10 @@ impl<'de> Visitor<'de> for Reading<'de> {
                     }
                 }
                 "stream" => fields.streams = map.next_value::<&'de RawValue>()?.get() == "true",
+                "max_tokens" | "max_completion_tokens" | "max_output_tokens" => {
+                    let most = map.next_value::<&'de RawValue>()?.get().parse().ok();
+                    fields.max_output = fields.max_output.max(most);
+                }
                 "everturn" => {
                     fields.asks_us = true;
                     map.next_value::<IgnoredAny>()?;
@@ -114,6 +122,20 @@ mod tests {
         assert!(is_ambiguous);
         assert_eq!(name, "b");
         assert_eq!(place, ModelPlace::Body(vec![9..12, 21..24]));
+    }
+
+    #[test]
+    fn the_longest_answer_that_is_asked_for_is_found() {
+        for (json, most) in [
+            (r#"{"max_tokens":5}"#, Some(5)),
+            (r#"{"max_tokens":5,"max_completion_tokens":7}"#, Some(7)),
+            (r#"{"max_output_tokens":9,"max_tokens":null}"#, Some(9)),
+            (r#"{"max_tokens":"5"}"#, None),
+            (r#"{"max_tokens":-1}"#, None),
+            (r#"{"messages":[{"max_tokens":5}]}"#, None),
+        ] {
+            assert_eq!(body(json.as_bytes()).max_output, most, "{json}");
+        }
     }
 
     #[test]

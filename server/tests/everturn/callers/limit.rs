@@ -61,6 +61,26 @@ impl Limited {
     }
 }
 
+#[tokio::test]
+async fn a_call_that_asks_for_a_short_answer_counts_as_one() {
+    let limited = Limited::new(&["--tokens-per-day", "300"]).await;
+    let ask = async |text: &str, more: Value| {
+        let mut body = json!({ "model": "sim/model", "messages": [{ "role": "user", "content": text }] });
+        body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        let bearer = format!("Bearer {}", limited.token);
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+            ("everturn-budget", "10m"),
+        ];
+        send(&limited.server, Method::POST, "/v1/chat/completions", &headers, body.to_string()).await.status
+    };
+    assert_eq!(ask("first", json!({ "max_completion_tokens": 20 })).await, 200);
+    assert_eq!(ask("second", json!({ "max_tokens": 20 })).await, 200);
+    assert_eq!(ask("third", json!({})).await, 429, "an answer of 500 tokens does not fit any more");
+    assert_eq!(ask("fourth", json!({ "max_tokens": 20 })).await, 200);
+}
+
 /// What limits a caller whose thousand calls come at once, and how many go.
 struct Kind {
     words: [&'static str; 2],
