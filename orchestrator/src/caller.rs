@@ -1,9 +1,16 @@
 //! Who asks: the administrator, or one of the callers behind a server.
 
-use std::{fmt, future::pending, pin::Pin, sync::Arc};
+use std::{
+    fmt,
+    future::poll_fn,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Poll, Waker},
+};
 
 use everturn_wire::{CallerName, ConversationId};
-use tokio_util::sync::CancellationToken;
+use futures_util::{FutureExt as _, future::join_all};
+use tokio::sync::Notify;
 
 /// What a caller may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,31 +62,38 @@ pub(crate) type Over = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 /// What ends a caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ended {
-    own: Option<CancellationToken>,
+    own: Option<Arc<End>>,
     /// That of the proxy that named it.
-    proxy: Option<CancellationToken>,
+    proxy: Option<Arc<End>>,
+}
+
+/// The end of a token.
+#[derive(Debug, Default)]
+struct End {
+    has_come: OnceLock<()>,
+    /// Notified after that.
+    came: Notify,
 }
 
 impl Ended {
-    /// Whether the caller is ended. Costs less than to wait for it.
-    pub(crate) fn is_over(&self) -> bool {
-        [&self.own, &self.proxy].into_iter().flatten().any(CancellationToken::is_cancelled)
+    fn is_over(&self) -> bool {
+        let has_come = |end: &Option<Arc<End>>| end.as_ref().is_some_and(|end| end.has_come.get().is_some());
+        has_come(&self.own) || has_come(&self.proxy)
     }
 
-    /// Completes when the caller is ended; never, if nothing ends it.
+    /// Completes when the caller is ended; never, if nothing ends it. Costs little to poll again, as for each event.
     pub(crate) fn over(&self) -> Over {
-        let over = async |token: Option<CancellationToken>| match token {
-            Some(token) => token.cancelled_owned().await,
-            None => pending().await,
-        };
-        let Self { own, proxy } = self.clone();
-        Box::pin(async move {
-            tokio::select! {
-                biased;
-                () = over(own) => {}
-                () = over(proxy) => {}
+        let ends = [&self.own, &self.proxy].into_iter().flatten().cloned();
+        let mut came = Box::pin(join_all(ends.map(async |end| end.came.notified().await)).fuse());
+        let (ended, mut woken) = (self.clone(), None::<Waker>);
+        Box::pin(poll_fn(move |cx| {
+            if !woken.as_ref().is_some_and(|woken| woken.will_wake(cx.waker())) {
+                woken = Some(cx.waker().clone());
+                // Takes locks. Before the check, so that no end is missed.
+                let _ = came.as_mut().poll(cx);
             }
-        })
+            if ended.is_over() { Poll::Ready(()) } else { Poll::Pending }
+        }))
     }
 }
 
@@ -97,7 +111,7 @@ impl Caller {
     /// A caller. With the scope of administrators it is one, whatever its name.
     pub fn new(name: CallerName, scopes: Vec<Scope>) -> Self {
         let name = (!scopes.contains(&Scope::Admin)).then_some(name);
-        let ended = Ended { own: Some(CancellationToken::new()), proxy: None };
+        let ended = Ended { own: Some(Arc::default()), proxy: None };
         Self { name, scopes, ended, witness: None }
     }
 
@@ -144,7 +158,8 @@ impl Caller {
     /// Ends what it and its clones still receive: sockets and streams of events.
     pub fn end(&self) {
         if let Some(own) = &self.ended.own {
-            own.cancel();
+            let _ = own.has_come.set(());
+            own.came.notify_waiters();
         }
     }
 
@@ -157,6 +172,13 @@ impl Caller {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        hint,
+        sync::atomic::{AtomicBool, Ordering},
+        task::{Context, Wake},
+        thread,
+    };
+
     use super::*;
 
     #[test]
@@ -169,5 +191,44 @@ mod tests {
             assert_eq!((may(&all), all.name()), ([true; 3], None));
         }
         assert_eq!(may(&Caller::nobody()), [false; 3]);
+    }
+
+    /// Notes that it was woken.
+    #[derive(Default)]
+    struct Noted(AtomicBool);
+
+    impl Wake for Noted {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    #[test]
+    fn no_end_is_missed_that_comes_while_somebody_begins_to_wait() {
+        let caller = || Caller::new(CallerName::parse("ann").unwrap(), vec![Scope::Chat]);
+        for round in 0..500 {
+            let (ann, proxy, is_there, noted) =
+                (caller(), caller(), AtomicBool::new(false), Arc::<Noted>::default());
+            let mut over = ann.clone().named_by(&proxy).ended().unwrap().over();
+            let is_over = thread::scope(|scope| {
+                scope.spawn(|| {
+                    is_there.store(true, Ordering::Release);
+                    (0..round % 50).for_each(|_| hint::spin_loop());
+                    if round % 2 == 0 { ann.end() } else { proxy.end() }
+                });
+                while !is_there.load(Ordering::Acquire) {
+                    hint::spin_loop();
+                }
+                over.poll_unpin(&mut Context::from_waker(&noted.clone().into())).is_ready()
+            });
+            assert!(is_over || noted.0.load(Ordering::Acquire), "round {round}");
+            ann.end();
+            proxy.end();
+            // Whoever asks again, more than once.
+            for _ in 0..3 {
+                let other = Arc::<Noted>::default().into();
+                assert!(over.poll_unpin(&mut Context::from_waker(&other)).is_ready(), "round {round}");
+            }
+        }
     }
 }

@@ -1,16 +1,17 @@
 //! An event, serialized once for all subscribers.
 
-use std::{io::Write as _, ops::Range};
+mod join;
 
-use bytes::Bytes;
+use std::io::Write as _;
+
+use bytes::{Bytes, BytesMut};
 use everturn_wire::{AgentEvent, ConversationId, EventBody, OutputStream, TurnId};
 
 use crate::{Cursor, StoredEvent};
+use join::Delta;
 
 /// Space for an envelope, a delta's tag and its two ids, in bytes.
 const ENVELOPE: usize = 256;
-/// Maximum length of joined deltas, in escaped bytes; each subscriber receives them as one event.
-const MAX_JOINED: u32 = 64 << 10;
 
 /// Shown between an answer that broke off and its repetition.
 const STARTS_AGAIN: &str = "\n\n[The answer broke off here. It starts again:]\n\n";
@@ -24,6 +25,9 @@ const ASKS: &str = "This call waits for an answer to a question of its tool.\n";
 /// The start of a delta's event, up to its text.
 const TEXT: &[u8] = br#"{"type":"text-delta","delta":""#;
 const REASONING: &[u8] = br#"{"type":"reasoning-delta","delta":""#;
+
+/// Maximum size of events whose memory is used again for a subscriber, in bytes.
+const KEPT: usize = 1 << 10;
 
 /// Maximum unused capacity of an event, in bytes.
 const SPARE: usize = 128;
@@ -41,25 +45,6 @@ pub struct Frame {
     delta: Option<Delta>,
     extension: bool,
     ends_turn: bool,
-}
-
-/// The position of a delta's text in the event's bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Delta {
-    /// Whether the text is reasoning.
-    reasoning: bool,
-    from: u32,
-    to: u32,
-}
-
-impl Delta {
-    fn size(self) -> u32 {
-        self.to - self.from
-    }
-
-    fn range(self) -> Range<usize> {
-        self.from as usize..self.to as usize
-    }
 }
 
 impl Frame {
@@ -114,17 +99,20 @@ impl Frame {
     }
 
     /// Returns the frame as its conversation's caller knows it.
-    pub(crate) fn under(self, LocalId { full, local }: &LocalId) -> Self {
+    pub(crate) fn under(self, LocalId { field, shown, bytes }: &mut LocalId) -> Self {
         // The last one, at the end or before a comma: what precedes it is the event's content.
         let mut end = self.bytes.len().saturating_sub("}}".len());
-        while !self.bytes[..end].ends_with(full.as_bytes()) {
-            let comma = self.bytes[..end].iter().rposition(|byte| *byte == b',');
-            let Some(comma) = comma else { return self };
+        while !self.bytes[..end].ends_with(field.as_bytes()) {
+            let Some(comma) = memchr::memrchr(b',', &self.bytes[..end]) else { return self };
             end = comma;
         }
-        let (before, after) = (&self.bytes[..end - full.len()], &self.bytes[end..]);
-        let bytes = [before, local.as_bytes(), after].concat();
-        Self { bytes: bytes.into(), ..self }
+        let (before, after) = (&self.bytes[..end - field.len() + *shown], &self.bytes[end - "\"".len()..]);
+        let mut alone = BytesMut::new();
+        let bytes = if self.bytes.len() > KEPT { &mut alone } else { bytes };
+        bytes.reserve(before.len() + after.len());
+        bytes.extend_from_slice(before);
+        bytes.extend_from_slice(after);
+        Self { bytes: bytes.split().freeze(), ..self }
     }
 
     /// Restores a stored event.
@@ -207,19 +195,17 @@ impl Frame {
             return None;
         }
         let event: AgentEvent = serde_json::from_slice(self.json()).ok()?;
+        let output = |step_id, tool_call_id, data: &str| EventBody::ToolOutput {
+            step_id: Some(step_id),
+            tool_call_id,
+            data: data.to_owned(),
+            stream: OutputStream::Stderr,
+        };
         let body = match event.body {
-            EventBody::ApprovalRequested { step_id, tool_call_id, .. } => EventBody::ToolOutput {
-                step_id: Some(step_id),
-                tool_call_id,
-                data: NEEDS_APPROVAL.to_owned(),
-                stream: OutputStream::Stderr,
-            },
-            EventBody::QuestionAsked(question) => EventBody::ToolOutput {
-                step_id: Some(question.step_id),
-                tool_call_id: question.tool_call_id,
-                data: ASKS.to_owned(),
-                stream: OutputStream::Stderr,
-            },
+            EventBody::ApprovalRequested { step_id, tool_call_id, .. } => {
+                output(step_id, tool_call_id, NEEDS_APPROVAL)
+            }
+            EventBody::QuestionAsked(asked) => output(asked.step_id, asked.tool_call_id, ASKS),
             _ => EventBody::TextDelta { delta: STARTS_AGAIN.to_owned() },
         };
         let event = AgentEvent { body, ..event };
@@ -249,73 +235,11 @@ impl Frame {
         let Ok(AgentEvent { body, conversation_id, turn_id }) = serde_json::from_slice(self.json()) else {
             return self.clone();
         };
-        let cut = |text: &str| {
-            let at = text.floor_char_boundary((cursor.0 - self.start.0) as usize);
-            (Cursor(self.start.0 + at as u64), text[at..].to_owned())
-        };
-        let (start, body) = match &body {
-            EventBody::TextDelta { delta } => {
-                let (start, delta) = cut(delta);
-                (start, EventBody::TextDelta { delta })
-            }
-            EventBody::ReasoningDelta { delta } => {
-                let (start, delta) = cut(delta);
-                (start, EventBody::ReasoningDelta { delta })
-            }
-            _ => return self.clone(),
-        };
-        Self::new(start, &conversation_id, turn_id.as_ref(), body)
-    }
-
-    /// Joins runs of deltas of one kind into one event each, of bounded size. The text is copied as is, still escaped.
-    pub(crate) fn merge(frames: &[Self]) -> Vec<Self> {
-        let (mut merged, mut rest) = (Vec::new(), frames);
-        while !rest.is_empty() {
-            let (run, behind) = rest.split_at(Self::run(rest));
-            merged.extend(Self::join(&run));
-            rest = behind;
-        }
-        merged
-    }
-
-    /// The number of leading frames that can be joined into one event.
-    pub(crate) fn run<'f>(frames: impl IntoIterator<Item = &'f Self>) -> usize {
-        let mut frames = frames.into_iter();
-        let Some(first) = frames.next() else { return 0 };
-        let Some(kind) = first.delta else { return 1 };
-        let (mut size, mut end) = (kind.size(), first.end);
-        let joins = |frame: &&Self| {
-            frame.delta.is_some_and(|delta| {
-                size += delta.size();
-                let is_next = std::mem::replace(&mut end, frame.end) == frame.start;
-                is_next && delta.reasoning == kind.reasoning && size <= MAX_JOINED
-            })
-        };
-        1 + frames.take_while(joins).count()
-    }
-
-    /// Joins a run into one event.
-    pub(crate) fn join<'f>(run: &(impl IntoIterator<Item = &'f Self> + Clone)) -> Option<Self> {
-        let mut frames = run.clone().into_iter();
-        let first = frames.next()?;
-        let (Some(place), Some(last)) = (first.delta, frames.last()) else { return Some(first.clone()) };
-        let texts = || {
-            let text = |frame: &'f Self| frame.delta.map(|delta| frame.json().get(delta.range()));
-            run.clone().into_iter().filter_map(text).flatten()
-        };
-        let (before, after) = first.json().split_at(place.from as usize);
-        let after = after.get(place.size() as usize..).unwrap_or_default();
-        let size = texts().map(<[u8]>::len).sum::<usize>() + before.len() + after.len();
-        let mut to = place.to;
-        let mut joined = Self::envelope(first.start, last.end, size, |bytes| {
-            let event_at = bytes.len();
-            bytes.extend_from_slice(before);
-            texts().for_each(|text| bytes.extend_from_slice(text));
-            to = (bytes.len() - event_at) as u32;
-            bytes.extend_from_slice(after);
-        });
-        joined.delta = Some(Delta { to, ..place });
-        Some(joined)
+        let Some(text) = body.delta() else { return self.clone() };
+        let reasoning = matches!(body, EventBody::ReasoningDelta { .. });
+        let at = text.floor_char_boundary((cursor.0 - self.start.0) as usize);
+        let start = Cursor(self.start.0 + at as u64);
+        Self::of_delta(start, &conversation_id, turn_id.as_ref(), &text[at..], reasoning)
     }
 
     /// Wraps the event written by `write`, of about `size` bytes, in its envelope.
@@ -333,17 +257,20 @@ impl Frame {
     }
 }
 
-/// The id of a conversation in an event: the full one, and the one that its caller knows.
+/// The id of a conversation in an event.
 pub(crate) struct LocalId {
-    full: String,
-    local: String,
+    field: String,
+    /// How many bytes of it come before what its caller does not see, which is the end of the id.
+    shown: usize,
+    /// The memory of the last event, used again once nobody holds that event.
+    bytes: BytesMut,
 }
 
 impl LocalId {
     pub(crate) fn of(id: &ConversationId) -> Self {
-        let field = |id: &ConversationId| [r#","conversationId":""#, id.as_str(), "\""].concat();
-        let [full, local] = [id, &id.local()].map(field);
-        Self { full, local }
+        let head = r#","conversationId":""#;
+        let field = [head, id.as_str(), "\""].concat();
+        Self { field, shown: head.len() + id.local().as_str().len(), bytes: BytesMut::new() }
     }
 }
 

@@ -55,9 +55,7 @@ struct Position {
 
 /// Whose subscription it is.
 struct Reader {
-    /// Whether the reader may still read.
-    ended: Ended,
-    /// Completes when it may not. Kept, as waiting anew for each event costs more than most events.
+    /// Completes when the reader may no longer read. Kept, as waiting anew for each event costs more than most events.
     over: Over,
     /// How the reader knows the conversation, if not by its full id.
     renamed: Option<LocalId>,
@@ -96,8 +94,8 @@ impl Subscription {
 
     /// Ends it when this is cancelled. `renamed`: the conversation, if its caller reads it.
     pub(crate) fn of_caller(self, ended: &Ended, renamed: Option<&ConversationId>) -> Self {
-        let (ended, over, renamed) = (ended.clone(), ended.over(), renamed.map(LocalId::of));
-        Self { reader: Some(Box::new(Reader { ended, over, renamed })), ..self }
+        let reader = Reader { over: ended.over(), renamed: renamed.map(LocalId::of) };
+        Self { reader: Some(Box::new(reader)), ..self }
     }
 
     /// Moves to another cursor. A cursor beyond the end counts as the end.
@@ -124,17 +122,12 @@ impl Subscription {
     pub async fn next(&mut self) -> Result<Frame, Error> {
         let Some(reader) = &mut self.reader else { return self.position.next_event().await };
         let mut next = pin!(self.position.next_event());
-        let next = poll_fn(|cx| {
-            if reader.ended.is_over() {
-                return Poll::Ready(Err(Error::TokenEnded));
-            }
-            match next.as_mut().poll(cx) {
-                Poll::Pending => reader.over.as_mut().poll(cx).map(|()| Err(Error::TokenEnded)),
-                next => next,
-            }
+        let next = poll_fn(|cx| match reader.over.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(Error::TokenEnded)),
+            Poll::Pending => next.as_mut().poll(cx),
         });
         let next = next.await;
-        match &reader.renamed {
+        match &mut reader.renamed {
             Some(id) => next.map(|frame| frame.under(id)).map_err(Error::local),
             None => next,
         }

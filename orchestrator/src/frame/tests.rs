@@ -1,6 +1,6 @@
-use everturn_wire::ServerMessage;
+use everturn_wire::{ServerMessage, StepId};
 
-use super::*;
+use super::{join::MAX_JOINED, *};
 
 fn frames(deltas: &[&str]) -> Vec<Frame> {
     let mut start = Cursor(7);
@@ -49,14 +49,28 @@ fn text_is_serialized_as_any_other_event() {
 #[test]
 fn a_caller_is_told_its_own_name_of_a_conversation() {
     let tricky = r#"said ,"conversationId":"c@ann""#;
-    for body in [EventBody::TextDelta { delta: tricky.to_owned() }, EventBody::TurnSealed] {
+    // Any JSON, which repeats the whole field.
+    let input = serde_json::from_str(r#"{"a":1,"conversationId":"c@ann","b":2}"#).unwrap();
+    let call = EventBody::ToolCall {
+        step_id: StepId::new(&"t".into(), 0),
+        tool_call_id: "call".to_owned(),
+        tool_name: "tool".to_owned(),
+        input,
+    };
+    let (mut id, mut all) = (LocalId::of(&"c@ann".into()), Vec::new());
+    let long = EventBody::TextDelta { delta: tricky.repeat(100) };
+    for body in [EventBody::TextDelta { delta: tricky.to_owned() }, EventBody::TurnSealed, long, call] {
         for turn_id in [None, Some("t".into())] {
             let [full, local] =
                 ["c@ann", "c"].map(|id| Frame::new(Cursor(7), &id.into(), turn_id.as_ref(), body.clone()));
-            let told = full.under(&LocalId::of(&"c@ann".into()));
-            assert_eq!((told.chat_delta(), told.delta), (local.chat_delta(), local.delta));
-            assert_eq!(told.ends_turn(), local.ends_turn());
+            // One that is over at once, and one that is kept.
+            drop(full.clone().under(&mut id));
+            all.push((full.under(&mut id), local));
         }
+    }
+    for (told, local) in all {
+        assert_eq!((told.chat_delta(), told.delta), (local.chat_delta(), local.delta));
+        assert_eq!(told.ends_turn(), local.ends_turn());
     }
 }
 

@@ -37,5 +37,6 @@ mod storage;
 mod subscription;
 mod support;
 mod thinking;
+mod token;
 mod tool;
 mod watching;
