@@ -22,7 +22,7 @@ use crate::{
     storage::Storage,
 };
 use child::Child;
-use program::{Program, Site};
+use program::{Program, Site, TOKEN};
 
 /// The variable by which a program's own commands find the server, such as a status line.
 const SERVER: &str = "EVERTURN_SERVER";
@@ -49,7 +49,14 @@ pub(crate) async fn run(args: &cli::With, environment: &Environment<'_>) -> Resu
             (private.url.clone(), Some(private), own)
         }
     };
-    let site = Site { url: &url, environment: &lookup, own: &own };
+    let has_token = private.is_none() && environment.get(TOKEN).is_some();
+    if has_token && !program.sends_token {
+        let name = name.display();
+        own::say(&format!(
+            "{name} is not told {TOKEN}: if the server has the providers' keys, give it to {name} as its key"
+        ));
+    }
+    let site = Site { url: &url, environment: &lookup, own: &own, has_token };
     let told = program.told(&site, words)?;
     let mut variables = told.variables;
     variables.push((SERVER.to_owned(), url.clone()));

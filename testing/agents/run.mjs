@@ -35,7 +35,7 @@ async function until(condition) {
 }
 
 // One agent through one scenario. `isDirect`: without Everturn.
-async function run(agent, { plan, writes, serve: config, kill, minutes = MOST_MINUTES }, isDirect) {
+async function run(agent, { plan, writes, serve: config, token, kill, minutes = MOST_MINUTES }, isDirect) {
   // Not below /tmp: codex refuses to keep its helpers there.
   const base = join(process.cwd(), "target", "agents");
   mkdirSync(base, { recursive: true });
@@ -48,6 +48,7 @@ async function run(agent, { plan, writes, serve: config, kill, minutes = MOST_MI
   const basics = { HOME: home, PATH: [resolve(bin), process.env.PATH].join(delimiter), TERM: "dumb", TMPDIR: tmpdir() };
   agent.prepare?.(provider.url, home);
   const env = { ...basics, EVERTURN_LOG: "everturn_orchestrator::relay=info", ...agent.variables(provider.url) };
+  if (token) env.EVERTURN_TOKEN = token;
   let output = "";
   const listen = (piece) => (output += piece);
   const server = config === undefined ? undefined : await serve(program, home, { provider: provider.url, config, env, log: listen });

@@ -8,7 +8,7 @@ const times = (count, failure) => Array(count).fill(failure);
 const QUICK = '[retry]\nschedule = "exponential"\nbase_ms = 1000\nmax_delay_ms = 10000\nmax_retries = 40\n';
 
 // `plan`: see `start` in provider.mjs. `serve`: by a running server with this configuration, instead of
-// one of `everturn with`'s own. `kill`: the server is killed during the wait after this many refusals, and started again.
+// one of `everturn with`'s own, which asks for `token`. `kill`: the server is killed during the wait after this many refusals, and started again.
 // `writes`: the first answer asks for a file with this text. `fails`: it never answers, and the agent has to fail as it does
 // without Everturn. `minutes`: how long it may take, 50 without it. `asked`: it is run only if it is named. Scenarios that take
 // long come first.
@@ -22,6 +22,7 @@ export const SCENARIOS = {
   "429, retry-after 90": { plan: () => [limited(90)] },
   "the server killed in the third wait, after 529": { plan: () => times(3, overloaded), serve: "", kill: 3 },
   "529, 3 times, then a tool call": { plan: () => times(3, overloaded), writes: "written by the agent" },
+  "529, 3 times, a server with a token": { plan: () => times(3, overloaded), serve: "", token: "the-token-of-the-server" },
   "529, 3 times": { plan: () => times(3, overloaded) },
   "cut before content, 3 times": { plan: () => times(3, cut) },
   "503 in HTML, twice": { plan: () => times(2, html) },

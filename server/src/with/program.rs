@@ -29,6 +29,8 @@ pub(super) struct Program {
     more: fn(&Site<'_>, &[OsString]) -> Result<Told>,
     /// Where its calls go, where that is more than the variables say.
     upstreams: Option<fn(&Lookup<'_>) -> Vec<Upstream>>,
+    /// Whether it can be told to send the server's token.
+    pub(super) sends_token: bool,
     /// Finds the providers of its user's configuration, from the directory that it is started in.
     pub(super) own: fn(&Lookup<'_>, &Path) -> Vec<OwnProvider>,
 }
@@ -40,7 +42,13 @@ pub(super) struct Site<'a> {
     pub(super) environment: &'a Lookup<'a>,
     /// The providers of its user's configuration that the server passes calls on to.
     pub(super) own: &'a [OwnProvider],
+    /// Whether the server wants the token of [`TOKEN`], besides the credential of the program.
+    pub(super) has_token: bool,
 }
+
+/// The variable with the server's token, and the header that it goes into.
+pub(super) const TOKEN: &str = "EVERTURN_TOKEN";
+const HEADER: &str = "x-everturn-token";
 
 /// Looks up a variable of the environment.
 pub(super) type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
@@ -57,14 +65,24 @@ pub(super) struct Told {
 
 /// The programs that are known. A new one is a row; `docs/coding-agents.md` says which were tried.
 const PROGRAMS: [Program; 10] = [
-    Program { more: claude, ..Program::of_variables("claude", &[("ANTHROPIC_BASE_URL", Anthropic, "")]) },
+    Program {
+        more: claude,
+        sends_token: true,
+        ..Program::of_variables("claude", &[("ANTHROPIC_BASE_URL", Anthropic, "")])
+    },
     Program {
         more: codex::told,
+        sends_token: true,
         upstreams: Some(codex::upstreams),
         ..Program::of_variables("codex", &[("OPENAI_BASE_URL", OpenAi, "/v1")])
     },
-    Program { more: opencode::told, own: opencode::own, ..Program::of_variables("opencode", ALL) },
-    Program { more: pi::told, own: pi::own, ..Program::of_variables("pi", ALL) },
+    Program {
+        more: opencode::told,
+        own: opencode::own,
+        sends_token: true,
+        ..Program::of_variables("opencode", ALL)
+    },
+    Program { more: pi::told, own: pi::own, sends_token: true, ..Program::of_variables("pi", ALL) },
     Program::of_variables(
         "aider",
         &[
@@ -105,6 +123,7 @@ impl Program {
             variables,
             more: |_, _| Ok(Told { variables: Vec::new(), arguments: Vec::new(), file: None }),
             upstreams: None,
+            sends_token: false,
             own: |_, _| Vec::new(),
         }
     }
@@ -143,12 +162,19 @@ impl Program {
     }
 }
 
+/// The variable with further headers of Claude Code, one on each line.
+const CLAUDE_HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
+
 /// Claude Code: its status line shows what is waited for, unless its user has an own one.
 fn claude(site: &Site<'_>, words: &[OsString]) -> Result<Told> {
     let mut told = Told::default();
     // With another address, it leaves the search of tools to whoever asks for it.
     if (site.environment)("ENABLE_TOOL_SEARCH").is_none() {
         told.variables.push(("ENABLE_TOOL_SEARCH".to_owned(), "true".to_owned()));
+    }
+    if let (true, Some(token)) = (site.has_token, (site.environment)(TOKEN)) {
+        let known = (site.environment)(CLAUDE_HEADERS).map(|known| known + "\n").unwrap_or_default();
+        told.variables.push((CLAUDE_HEADERS.to_owned(), format!("{known}{HEADER}: {token}")));
     }
     let is_given = words.iter().any(|word| word == "--settings");
     let is_printed = words.iter().any(|word| word == "-p" || word == "--print");

@@ -129,7 +129,7 @@ async fn a_lost_connection_is_restored_and_nothing_is_printed_twice() {
     let mut terminal = Terminal::new(&Home::empty(), &["chat", "--server", &proxy.url, "hi"]);
     terminal.until("Hello").await;
     proxy.cut();
-    terminal.until("Connection lost, reconnecting (1/5)...").await;
+    terminal.until("Connection lost, reconnecting (1/125)...").await;
     terminal.until("Waiting for the model...").await;
     gate.open();
     assert_eq!(terminal.end().await.code(), Some(0));

@@ -5,7 +5,7 @@ use std::{ffi::OsString, fs, path::PathBuf};
 use anyhow::Result;
 use toml::Table;
 
-use super::{Lookup, Site, Told};
+use super::{HEADER, Lookup, Site, TOKEN, Told};
 use crate::with::upstream::{Upstream, Vendor::OpenAi};
 
 /// Where calls go that are paid by a subscription.
@@ -22,21 +22,28 @@ pub(super) fn upstreams(environment: &Lookup<'_>) -> Vec<Upstream> {
 
 pub(super) fn told(site: &Site<'_>, _: &[OsString]) -> Result<Told> {
     let base_url = format!("{}/v1", site.url);
-    let overrides = match configured(site.environment) {
-        Some((name, _)) => vec![format!("model_providers.{name}.base_url={base_url:?}")],
+    let (name, mut overrides) = match configured(site.environment) {
+        Some((name, _)) => {
+            let base_url = format!("model_providers.{name}.base_url={base_url:?}");
+            (name, vec![base_url])
+        }
         None => {
             let key = match (site.environment)("OPENAI_API_KEY") {
                 Some(_) => "env_key = \"OPENAI_API_KEY\"",
                 None => "requires_openai_auth = true",
             };
-            vec![
+            let overrides = vec![
                 "model_provider=\"everturn\"".to_owned(),
                 format!(
                     "model_providers.everturn={{ name = \"OpenAI\", base_url = {base_url:?}, wire_api = \"responses\", {key} }}"
                 ),
-            ]
+            ];
+            ("everturn".to_owned(), overrides)
         }
     };
+    if site.has_token {
+        overrides.push(format!("model_providers.{name}.env_http_headers.{HEADER}={TOKEN:?}"));
+    }
     let arguments = overrides.into_iter().flat_map(|value| ["-c".into(), value.into()]).collect();
     Ok(Told { arguments, ..Told::default() })
 }

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::{Lookup, Site, Told};
+use super::{HEADER, Lookup, Site, TOKEN, Told};
 use crate::with::{own, upstream::OwnProvider};
 
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
@@ -18,8 +18,12 @@ pub(super) fn told(site: &Site<'_>, _: &[OsString]) -> Result<Told> {
     let vendors = [("anthropic", "/v1"), ("openai", "/v1"), ("google", "/v1beta")];
     let vendors = vendors.map(|(name, path)| (name, path.to_owned()));
     let own = site.own.iter().map(|own| (&*own.id, format!("/p/{}", own.door)));
+    let token = (site.environment)(TOKEN).filter(|_| site.has_token);
     for (name, path) in vendors.into_iter().chain(own) {
-        let options = json!({ "baseURL": format!("{}{path}", site.url) });
+        let mut options = json!({ "baseURL": format!("{}{path}", site.url) });
+        if let Some(token) = &token {
+            options["headers"] = json!({ HEADER: token });
+        }
         merge(&mut config, json!({ "provider": { name: { "options": options } } }));
     }
     Ok(Told { variables: vec![(CONFIG.to_owned(), config.to_string())], ..Told::default() })

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{Lookup, Site, Told};
+use super::{HEADER, Lookup, Site, TOKEN, Told};
 use crate::with::{file::OwnFile, own, upstream::OwnProvider};
 
 pub(super) fn told(site: &Site<'_>, _: &[OsString]) -> Result<Told> {
@@ -16,10 +16,12 @@ pub(super) fn told(site: &Site<'_>, _: &[OsString]) -> Result<Told> {
     let vendors = [("anthropic", ""), ("openai", "/v1"), ("google", "/v1beta")];
     let vendors = vendors.map(|(name, path)| (name, path.to_owned()));
     let own = site.own.iter().map(|own| (&*own.id, format!("/p/{}", own.door)));
-    let lines = vendors
-        .into_iter()
-        .chain(own)
-        .map(|(name, path)| format!("  pi.registerProvider({name:?}, {{ baseUrl: \"{url}{path}\" }});\n"));
+    // pi takes it for the name of a variable.
+    let headers =
+        if site.has_token { format!(", headers: {{ {HEADER:?}: {TOKEN:?} }}") } else { String::new() };
+    let lines = vendors.into_iter().chain(own).map(|(name, path)| {
+        format!("  pi.registerProvider({name:?}, {{ baseUrl: \"{url}{path}\"{headers} }});\n")
+    });
     let extension = format!("export default (pi) => {{\n{}}};\n", lines.collect::<String>());
     let file = OwnFile::create("everturn.mjs", &extension)?;
     let arguments = vec!["--extension".into(), file.path().into()];

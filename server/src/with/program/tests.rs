@@ -12,7 +12,7 @@ fn told(command: &str, environment: &[(&str, &str)]) -> (Told, Vec<Upstream>) {
     let known: BTreeMap<&str, &str> = environment.iter().copied().collect();
     let lookup = |name: &str| known.get(name).map(|value| (*value).to_owned());
     let program = Program::of(&command.into());
-    let site = Site { url: URL, environment: &lookup, own: &[] };
+    let site = Site { url: URL, environment: &lookup, own: &[], has_token: known.contains_key(TOKEN) };
     (program.told(&site, &["--version".into()]).unwrap(), program.upstreams(&lookup))
 }
 
@@ -44,6 +44,20 @@ fn every_program_calls_the_server_and_the_server_its_vendor() {
         assert!(all.contains(URL), "{program}: {all}");
         Config::of_text(&upstream::config(&upstreams, &[])).unwrap();
     }
+}
+
+#[test]
+fn the_servers_token_goes_into_a_header_of_its_own() {
+    for program in PROGRAMS.iter().filter(|program| program.sends_token).map(|program| program.name) {
+        let (told, _) = told(program, &[(TOKEN, "evt_1")]);
+        let extension = told.file.as_ref().map(|file| fs::read_to_string(file.path()).unwrap());
+        let all = format!("{told:?}{}", extension.unwrap_or_default());
+        assert!(all.contains(HEADER), "{program}: {all}");
+        assert!(!words(&told).concat().contains("evt_1"), "other users see the arguments: {all}");
+    }
+    let both = [(TOKEN, "evt_1"), (CLAUDE_HEADERS, "x-team: a")];
+    let (told, _) = told("claude", &both);
+    assert_eq!(variable(&told, CLAUDE_HEADERS), "x-team: a\nx-everturn-token: evt_1");
 }
 
 #[test]

@@ -23,9 +23,11 @@ use crate::{
     remote::{self, Address, Clock},
 };
 
-/// Number of attempts to reconnect, and the delay before the first; it doubles each time.
-pub(super) const TRIES: u32 = 5;
+/// Number of attempts to reconnect, and the delay before the first; it doubles each time, up to the longest: 20 minutes in all. A turn may
+/// wait for longer, but then the server is gone.
+pub(super) const TRIES: u32 = 125;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Capacity of the channels in both directions.
 const PLACES: usize = 64;
@@ -186,13 +188,14 @@ impl Line {
                  arrived before sending it again"
             );
         };
+        let id = conversation_id.clone();
         let again = Command::ChatSubscribe { conversation_id, cursor: Some(cursor), extensions: Some(true) };
         let mut wait = FIRST_WAIT;
         for tried in 1..=TRIES {
             // The relay notices when the owner is gone.
             let _ = self.to_owner.send(Ok(News::Lost(tried))).await;
             sleep(wait).await;
-            wait *= 2;
+            wait = (wait * 2).min(LONGEST_WAIT);
             if let Ok((mut socket, _)) = connect(&self.address, self.token.as_ref()).await
                 && say(&mut socket, &again).await?.is_some()
             {
@@ -201,7 +204,11 @@ impl Line {
                 return Ok(());
             }
         }
-        bail!("the connection to {} was lost and did not come back", self.address.as_str())
+        let server = self.address.call("");
+        bail!(
+            "the connection to {server} was lost and did not come back; the turn goes on when the server does: everturn chat --server {server} \
+             --conversation {id}"
+        )
     }
 }
 

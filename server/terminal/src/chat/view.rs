@@ -31,6 +31,11 @@ pub(super) trait View {
     /// The next piece of the answer.
     fn text(&mut self, delta: &str) -> io::Result<()>;
 
+    /// The text so far stays: its step is complete.
+    fn step_complete(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// The next piece of the model's reasoning.
     fn reasoning(&mut self, delta: &str) -> io::Result<()>;
 

@@ -69,7 +69,7 @@ impl Story {
             }
             EventBody::StepComplete { .. } => {
                 self.steps += 1;
-                Ok(())
+                view.step_complete()
             }
             EventBody::RetryEnded { outcome, .. } => {
                 self.chain = None;

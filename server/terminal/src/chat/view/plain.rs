@@ -10,13 +10,16 @@ use tokio::time::Instant;
 
 use super::{Line, Status, View};
 
-/// Writes the answer to `out` unchanged, and lines about it to `err`.
+/// Writes the answer to `out` unchanged, and lines about it to `err`. What is written to a pipe or a file cannot be taken back, so
+/// there the text of a step is held until it is complete: an answer that breaks off starts again.
 pub(crate) struct Plain<O, E> {
     out: O,
     err: E,
     show_reasoning: bool,
     /// Removes control characters from the answer if a terminal shows it.
     visible: Option<Visible>,
+    /// The text of the present step, if no terminal shows it.
+    held: String,
     /// Whether the answer so far ends in an unfinished line.
     open: bool,
     /// Whether the reasoning so far ends in an unfinished line.
@@ -27,12 +30,18 @@ impl<O: Write, E: Write> Plain<O, E> {
     /// With `is_terminal`, `out` is a person's terminal.
     pub(crate) fn new(out: O, err: E, is_terminal: bool, show_reasoning: bool) -> Self {
         let visible = is_terminal.then(Visible::default);
-        Self { out, err, show_reasoning, visible, open: false, thinking: false }
+        Self { out, err, show_reasoning, visible, held: String::new(), open: false, thinking: false }
     }
 
     fn tell(&mut self, line: &str) -> io::Result<()> {
         self.end_reasoning()?;
         writeln!(self.err, "{line}")
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.open = text.chars().next_back().map_or(self.open, |last| last != '\n');
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
     }
 
     fn end_reasoning(&mut self) -> io::Result<()> {
@@ -48,11 +57,20 @@ impl<O: Write, E: Write> View for Plain<O, E> {
     fn text(&mut self, delta: &str) -> io::Result<()> {
         self.end_reasoning()?;
         match &mut self.visible {
-            Some(visible) => self.out.write_all(visible.push(delta).as_bytes())?,
-            None => self.out.write_all(delta.as_bytes())?,
+            Some(visible) => {
+                let shown = visible.push(delta);
+                self.write(&shown)
+            }
+            None => {
+                self.held.push_str(delta);
+                Ok(())
+            }
         }
-        self.open = delta.chars().next_back().map_or(self.open, |last| last != '\n');
-        self.out.flush()
+    }
+
+    fn step_complete(&mut self) -> io::Result<()> {
+        let held = mem::take(&mut self.held);
+        self.write(&held)
     }
 
     fn reasoning(&mut self, delta: &str) -> io::Result<()> {
@@ -65,11 +83,14 @@ impl<O: Write, E: Write> View for Plain<O, E> {
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
         match line {
-            Line::Failure(text)
-            | Line::Note(text)
-            | Line::Warning(text)
-            | Line::Restart(text)
-            | Line::Error(text) => self.tell(text),
+            Line::Failure(text) | Line::Note(text) | Line::Warning(text) | Line::Error(text) => {
+                self.tell(text)
+            }
+            Line::Restart(text) => {
+                self.held.clear();
+                self.end()?;
+                self.tell(text)
+            }
             Line::Command { remark, command } => self.tell(&format!("{remark} {command}")),
             Line::Approval { title, details } => {
                 self.tell(title)?;
@@ -84,13 +105,15 @@ impl<O: Write, E: Write> View for Plain<O, E> {
         match status {
             Status::Retrying(wait) => self.tell(&wait.words(Instant::now())),
             Status::Silent(silence) => self.tell(&silence.words(Instant::now())),
-            Status::Reconnecting { tried, of } => {
+            // Not of each attempt.
+            Status::Reconnecting { tried, of } if tried.is_power_of_two() => {
                 self.tell(&format!("Connection lost, reconnecting ({tried}/{of})..."))
             }
             // Separates the next step's text from what was written before the tool.
             Status::Tool(_) => self.end(),
             // The end of a wait needs no line, and requests for approval have their own.
             Status::Quiet
+            | Status::Reconnecting { .. }
             | Status::Asking
             | Status::AskingAgain { .. }
             | Status::Summarizing
@@ -113,6 +136,7 @@ impl<O: Write, E: Write> View for Plain<O, E> {
 
     fn end(&mut self) -> io::Result<()> {
         self.end_reasoning()?;
+        self.step_complete()?;
         if mem::take(&mut self.open) {
             writeln!(self.out)?;
         }
@@ -152,6 +176,24 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), "one\ntwo\nthree\u{1b}\n");
         let expected = "HTTP 529: Overloaded\nRetrying (1/21) in 5s...\nroll {} -> 4\n";
         assert_eq!(String::from_utf8(err).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_breaks_off_is_not_written_to_a_pipe_and_ends_its_line_in_a_terminal() {
+        for (is_terminal, expected) in
+            [(false, "Let me roll.\nSeven.\n"), (true, "Let me roll.\nSix and a\nSeven.\n")]
+        {
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let mut view = Plain::new(&mut out, &mut err, is_terminal, false);
+            view.text("Let me roll.\n").unwrap();
+            view.step_complete().unwrap();
+            view.text("Six and a").unwrap();
+            view.line(&Line::Restart("It starts again.".to_owned())).unwrap();
+            view.text("Seven.").unwrap();
+            view.end().unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+            assert_eq!(String::from_utf8(err).unwrap(), "It starts again.\n");
+        }
     }
 
     #[test]
