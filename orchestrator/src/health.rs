@@ -97,10 +97,14 @@ impl SharedHealth {
     pub(crate) fn rejection(&self, now: Millis, target: &Target) -> Option<Failure> {
         let mark = *self.lock().rejected_key(now, target)?;
         let failure = self.rejections().get(&target.credential)?.0.clone();
+        let ago = match now.since(mark.at) / MINUTE_MS {
+            0 => "just now".to_owned(),
+            minutes => format!("{minutes} min ago"),
+        };
         let known = format!(
-            "The key was rejected {} min ago and is not tried again before it is replaced, its provider is edited, or {} min \
-             have passed.",
-            now.since(mark.at) / MINUTE_MS,
+            "The key of {} was rejected {ago}. It is not sent again for {} min, unless it is replaced, its provider or the retry \
+             settings are changed, the server restarts, or you ask to try again.",
+            target.credential,
             mark.until.since(now).div_ceil(MINUTE_MS),
         );
         let advice = failure.advice.iter().map(String::as_str).chain([known.as_str()]);

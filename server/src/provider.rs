@@ -10,6 +10,7 @@ use everturn_terminal::{
     ask_secret,
     printer::{self, Ink, Printer},
 };
+use everturn_wire::Category;
 
 use crate::{
     cli::{Add, Provider, ProviderAction},
@@ -62,6 +63,7 @@ async fn add(add: Add, flags: &Flags, environment: &Environment<'_>) -> Result<E
         None => key(vendor)?,
     };
     let key = key.as_deref().and_then(Hidden::new);
+    let has_key = key.is_some();
     let wanted = Wanted { vendor: id, name: add.name, base_url: add.base_url, key, models: add.models };
     let added = wanted.resolve()?;
     if taken.iter().any(|name| name == added.name()) {
@@ -79,6 +81,9 @@ async fn add(add: Add, flags: &Flags, environment: &Environment<'_>) -> Result<E
         Err(problem) if add.anyway => Tried { note: Some(problem), ..Tried::default() },
         Err(problem) => {
             tell(&mut out, Ink::Bad, &problem)?;
+            if !has_key && problem.category == Some(Category::Auth) {
+                out.line(Ink::Plain, "No key was given: pipe it in, or name its variable with --key-env.")?;
+            }
             let pages = [("Keys", vendor.keys), ("Credit", vendor.billing)];
             for (what, page) in pages.iter().filter_map(|(what, page)| Some((what, (*page)?))) {
                 out.line(Ink::Plain, &format!("{what}: {page}"))?;

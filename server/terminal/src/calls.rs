@@ -83,8 +83,9 @@ fn table(calls: &[CallInfo], now: u64, clock: Clock, printer: &mut Printer<impl 
     if calls.is_empty() {
         printer.line(Ink::Faint, "No calls.")?;
     } else {
-        let rows: Vec<[&str; 3]> =
-            calls.iter().map(|call| [program(call), &call.model, &call.target]).collect();
+        let programs: Vec<String> = calls.iter().map(program).collect();
+        let rows = programs.iter().zip(calls).map(|(program, call)| [program, &*call.model, &*call.target]);
+        let rows: Vec<[&str; 3]> = rows.collect();
         let widest = |column: usize| {
             rows.iter().map(|row| row[column].width()).max().unwrap_or(0).max(HEAD[column].len())
         };
@@ -103,8 +104,10 @@ fn table(calls: &[CallInfo], now: u64, clock: Clock, printer: &mut Printer<impl 
     Ok(ExitCode::SUCCESS)
 }
 
-fn program(call: &CallInfo) -> &str {
-    call.program.as_deref().unwrap_or("?")
+/// The program, and for the administrator whose it is.
+fn program(call: &CallInfo) -> String {
+    let program = call.program.as_deref().unwrap_or("?");
+    call.caller.as_ref().map_or_else(|| program.to_owned(), |caller| format!("{program} ({caller})"))
 }
 
 /// What a call is doing, and why.
@@ -125,10 +128,10 @@ fn left(call: &CallInfo, now: u64, clock: Clock) -> String {
     wording::span(until.saturating_sub(now).div_ceil(1000) * 1000)
 }
 
-/// Why it waits, and how often it was tried.
+/// Why it waits, and for which retry.
 fn why(call: &CallInfo) -> String {
     let category = call.category.map(wording::category);
-    let tried = (call.retries > 0).then(|| wording::retries(call.retries));
+    let tried = (call.retries > 0).then(|| format!("{} retry", wording::ordinal(call.retries.into())));
     let words: Vec<String> = category.into_iter().chain(tried).collect();
     if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
 }
@@ -141,7 +144,7 @@ fn left_alone(call: &CallInfo) -> &'static str {
 /// What a call that waits was told, in parentheses: also which limit of its caller is used up.
 fn reason(call: &CallInfo) -> String {
     let told = call.because.as_ref().filter(|_| call.phase == CallPhase::Waiting);
-    told.map_or_else(String::new, |told| format!(" ({})", wording::one_line(told, REASON)))
+    told.map_or_else(String::new, |told| format!(" ({})", wording::one_line(&wording::brief(told), REASON)))
 }
 
 /// One line about the call that waits longest; `None` if none waits.
@@ -193,19 +196,21 @@ mod tests {
             CallInfo { program: None, ..call(CallPhase::Answering) },
             CallInfo { listeners: 0, ..call(CallPhase::Asking) },
             CallInfo { listeners: 0, ..call(CallPhase::Kept) },
+            CallInfo { caller: Some("ann".into()), ..call(CallPhase::Asking) },
             CallInfo { because: Some("2 calls at once\nare used up".into()), ..waiting(10_000) },
         ];
         let mut out = Vec::new();
         table(&calls, 1_000, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "PROGRAM       MODEL   ASKED             STATE\n\
-             claude-cli/2  sonnet  anthropic/sonnet  waits 1 min 6 s: overloaded, 3 retries\n\
-             claude-cli/2  sonnet  anthropic/sonnet  asks\n\
-             ?             sonnet  anthropic/sonnet  is answered\n\
-             claude-cli/2  sonnet  anthropic/sonnet  asks; its program is gone\n\
-             claude-cli/2  sonnet  anthropic/sonnet  answered; nobody has taken the answer yet\n\
-             claude-cli/2  sonnet  anthropic/sonnet  waits 9 s: overloaded, 3 retries (2 calls at once are used up)\n",
+            "PROGRAM             MODEL   ASKED             STATE\n\
+             claude-cli/2        sonnet  anthropic/sonnet  waits 1 min 6 s: overloaded, 3rd retry\n\
+             claude-cli/2        sonnet  anthropic/sonnet  asks\n\
+             ?                   sonnet  anthropic/sonnet  is answered\n\
+             claude-cli/2        sonnet  anthropic/sonnet  asks; its program is gone\n\
+             claude-cli/2        sonnet  anthropic/sonnet  answered; nobody has taken the answer yet\n\
+             claude-cli/2 (ann)  sonnet  anthropic/sonnet  asks\n\
+             claude-cli/2        sonnet  anthropic/sonnet  waits 9 s: overloaded, 3rd retry (2 calls at once are used up)\n",
         );
         let mut out = Vec::new();
         table(&[], 0, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();
@@ -216,6 +221,6 @@ mod tests {
     fn a_line_is_about_the_longest_wait() {
         assert_eq!(summary(&[call(CallPhase::Asking)], 0, Clock::default()), None);
         let line = summary(&[waiting(5_000), waiting(9_000)], 0, Clock::default()).unwrap();
-        assert_eq!(line, "everturn: anthropic/sonnet waits 9 s: overloaded, 3 retries (and 1 more)");
+        assert_eq!(line, "everturn: anthropic/sonnet waits 9 s: overloaded, 3rd retry (and 1 more)");
     }
 }

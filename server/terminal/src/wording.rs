@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::visible::visible;
 
 /// Maximum number of characters of a failure that are shown.
-const LONGEST: usize = 200;
+const LONGEST: usize = 400;
 
 /// Shortens a provider's failure to one line: the message in its JSON, or the title of its HTML page.
 pub fn brief(message: &str) -> String {

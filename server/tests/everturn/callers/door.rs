@@ -82,8 +82,12 @@ async fn every_door_is_open_to_those_with_its_scope_and_to_no_others() {
     for (what, name) in [("revoke", "gone"), ("rotate", "turned")] {
         assert!(world.home.run(&["token", what, name]).await.status.success());
     }
-    let spent = make_token(&world.home, &["spent", "--until", "2020-01-01"]).await;
+    let spent = make_token(&world.home, &["spent", "--until", "2999-01-01"]).await;
+    let file = world.home.journal().with_file_name("everturn.db.callers.toml");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, kept.replace("2999-01-01", "2020-01-01")).unwrap();
     token::until_known(&world, &boss).await;
+    token::until_status(&world, &spent, 401).await;
     for (method, path) in routes() {
         let of = of(&method, &path);
         // Of what does not exist, so that nothing is changed.

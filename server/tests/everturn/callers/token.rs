@@ -10,7 +10,7 @@ pub(super) async fn until_known(world: &World, token: &str) {
     until_status(world, token, 200).await;
 }
 
-async fn until_status(world: &World, token: &str, status: u16) {
+pub(super) async fn until_status(world: &World, token: &str, status: u16) {
     let known = async {
         while world.ask(token, "GET", "/models", None).await.status != status {
             yield_now().await;
