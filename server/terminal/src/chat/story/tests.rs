@@ -158,7 +158,7 @@ async fn a_tool_is_one_line() {
         questions: Vec::new(),
     };
     let (out, err, _) = tell([text("Let me"), call, result, text("done")]);
-    assert_eq!((out.as_str(), err.as_str()), ("Let me\ndone", "roll {\"count\":2} -> 4, 2\n"));
+    assert_eq!((out.as_str(), err.as_str()), ("Let me\n", "roll {\"count\":2} -> 4, 2\n"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,7 +258,7 @@ async fn a_turn_that_runs_already_is_told_from_its_start() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_tried_again_begins_without_a_message() {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut view = Plain::new(&mut out, &mut err, false, false);
+    let mut view = Plain::new(&mut out, &mut err, true, false);
     let mut story = Story::of(Beginning::Again, Clock::default());
     for (turn, body) in [
         ("other", EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None }),
