@@ -57,7 +57,7 @@ async fn a_rejected_key_is_not_sent_again_until_it_is_replaced() {
     let passed = pass(&server, "mine", NEW).await;
     assert_eq!(passed.status, 401);
     let said = passed.text().await;
-    assert!(said.contains("Incorrect API key provided.") && said.contains("not tried again"), "{said}");
+    assert!(said.contains("Incorrect API key provided.") && said.contains("not sent again"), "{said}");
     assert_eq!(provider.counts().requests, asked, "nothing was sent");
 
     // A caller's own key is the provider's to judge, each time.
