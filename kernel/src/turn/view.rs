@@ -31,7 +31,7 @@ impl Turn {
         self.calls().iter().filter(|open| open.is_running()).map(|open| &open.call)
     }
 
-    /// Returns the tool calls that a host may still have to run after a recovery ([`Input::Recover`]).
+    /// Returns the tool calls that a host may still have to run after a recovery ([`Input::Recover`](crate::Input::Recover)).
     pub fn calls_to_run(&self) -> impl Iterator<Item = &ToolCall> {
         // A step without results is streamed again.
         let is_kept = matches!(self.phase, Phase::Tools(_)) || self.calls().iter().any(OpenCall::has_begun);
@@ -57,7 +57,7 @@ impl Turn {
         Some(RetryState { target: self.target_name(self.target), ..state })
     }
 
-    /// Whether [`Input::RetryNow`] would call the provider at once: the turn is waiting for a retry, or subscribers
+    /// Whether [`Input::RetryNow`](crate::Input::RetryNow) would call the provider at once: the turn is waiting for a retry, or subscribers
     /// were told that the provider is silent and have seen nothing of its answer.
     pub fn takes_retry_now(&self) -> bool {
         match &self.phase {

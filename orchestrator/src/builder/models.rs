@@ -9,7 +9,7 @@ use super::Builder;
 use crate::{RelayProvider, catalog::Catalog, usage::Price};
 
 impl Builder {
-    /// Sets all models and routes at once, instead of those added before. [`Orchestrator::offer`] can replace them later.
+    /// Sets all models and routes at once, instead of those added before. [`offer`](crate::Orchestrator::offer) can replace them later.
     #[must_use]
     pub fn catalog(mut self, catalog: Catalog) -> Self {
         self.catalog = catalog;
@@ -31,8 +31,8 @@ impl Builder {
         self
     }
 
-    /// Adds a provider that calls are passed through to ([`Orchestrator::pass_through`]). For models of its list, add
-    /// [`Self::model`] with its name as the credential, so that both share limits and routes.
+    /// Adds a provider that calls are passed through to ([`pass_through`](crate::Orchestrator::pass_through)). For models of its
+    /// list, add [`Self::model`] with its name as the credential, so that both share limits and routes.
     #[must_use]
     pub fn relay(mut self, provider: RelayProvider) -> Self {
         self.catalog.relay(provider);

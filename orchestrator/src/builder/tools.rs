@@ -47,7 +47,7 @@ impl Builder {
     }
 
     /// Lets a model or route, given by its id, review tools with [`Policy::Review`]. It runs in separate hidden conversations
-    /// ([`Orchestrator::hidden`]), without tools or retries, and receives the user's message and the full call.
+    /// ([`hidden`](crate::Orchestrator::hidden)), without tools or retries, and receives the user's message and the full call.
     #[must_use]
     pub fn review_with(mut self, model: impl Into<String>) -> Self {
         self.review_model = Some(model.into());
@@ -70,8 +70,8 @@ impl Builder {
         self
     }
 
-    /// Sets the maximum number of steps of turns that need no report, unless [`Settings`] set one. Turns that must report
-    /// get 10.
+    /// Sets the maximum number of steps of turns that need no report, unless [`Settings`](crate::kernel::Settings) set one. Turns
+    /// that must report get 10.
     #[must_use]
     pub fn usual_max_steps(mut self, steps: u32) -> Self {
         self.usual_max_steps = Some(steps);
