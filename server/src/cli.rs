@@ -109,7 +109,10 @@ pub(crate) enum Command {
     /// Turns that survived met at least one failure of a provider and were answered all the same. A caller is shown its own usage,
     /// the administrator that of all. Prices come from the configuration file of the server.
     Usage(everturn_terminal::Usage),
-    /// List the calls of other programs that pass through a running server, and what they wait for
+    /// List the calls of other programs that pass through a running server, and what they wait for; retry or give up one
+    ///
+    /// everturn calls retry makes the next try of a call that waits at once, everturn calls give-up ends a call with its last
+    /// refusal. ID is what the list shows; it can be left out if a single call waits.
     Calls(Calls),
     /// Say in one line what the calls of a running server wait for, or nothing if none waits: for status lines
     ///
@@ -192,6 +195,8 @@ pub(crate) struct Calls {
     /// Show them again every second, until interrupted
     #[arg(long, conflicts_with = "json")]
     pub(crate) watch: bool,
+    #[command(subcommand)]
+    pub(crate) order: Option<everturn_terminal::CallOrder>,
 }
 
 #[derive(Args, Debug)]

@@ -120,7 +120,10 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Calls(args) => {
             let token = host::token(args.running.token.as_ref(), &environment);
-            everturn_terminal::calls(&args.running, token.as_ref(), args.watch).await
+            match &args.order {
+                Some(order) => everturn_terminal::order_call(&args.running, token.as_ref(), order).await,
+                None => everturn_terminal::calls(&args.running, token.as_ref(), args.watch).await,
+            }
         }
         Command::Status(args) => {
             let token = host::token(args.token.as_ref(), &environment);

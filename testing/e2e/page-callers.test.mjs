@@ -1,5 +1,6 @@
 // The dialog of callers: with the real server, and with many callers.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { beforeEach, describe, test } from 'node:test';
 import { findings } from './support/axe.mjs';
 import { picture } from './support/picture.mjs';
@@ -150,4 +151,46 @@ describe('with many callers', () => {
       });
     }
   }
+});
+
+describe('with callers of its configuration', () => {
+  const caller = (name, scope, limit = '') => `
+[[caller]]
+name = "${name}"
+scopes = ["${scope}"]
+token_hash = "${createHash('sha256').update(`token of ${name}`).digest('hex')}"
+${limit}
+`;
+  const callers = caller('ann', 'chat', 'tokens_per_day = 600') + caller('bot', 'calls');
+  const on = served((url) => config(url) + callers, 0);
+  const enter = async (text) => {
+    await on.page.locator('#token-field').fill(text);
+    await on.page.keyboard.press('Enter');
+  };
+  const isTold = (words) => on.page.locator('#token-note', { hasText: words }).waitFor();
+
+  test('the page says why it asks for another token, and what a limit of its own keeps waiting', async () => {
+    const { page, provider } = on;
+    await enter('wrong');
+    await isTold(/^This server does not know this token: .* Try another one\.$/);
+    await enter('token of bot');
+    await isTold(/^This token .* Try another one\.$/);
+    await picture(page, 'token-refused');
+    await enter('token of ann');
+    await page.waitForFunction(() => document.querySelectorAll('#model option').length === 1);
+
+    provider.usage = { prompt_tokens: 550, completion_tokens: 20 };
+    provider.says('Hello');
+    await page.locator('#prompt').fill('Hi');
+    await page.keyboard.press('Enter');
+    await on.settled();
+    await page.locator('#prompt').fill('And now?');
+    await page.keyboard.press('Enter');
+    await page.locator('#wait-line', { hasText: /^Limit of this token reached, / }).waitFor();
+    await page.locator('#wait-reason', { hasText: '600 tokens a day' }).waitFor();
+    assert.equal(await page.locator('#retry-now').isVisible(), false, 'nothing skips it');
+    await page.locator('#list', { hasText: 'Hi' }).waitFor();
+    await picture(page, 'limit-of-token');
+    assert.deepEqual(await findings(page), []);
+  });
 });

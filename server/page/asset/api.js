@@ -26,6 +26,8 @@ const LOGIN_MS = 60_000;
 /** Timeout of a message with large attachments. */
 const UPLOAD_MS = 150_000;
 
+const CONVERSATIONS = 'conversations';
+
 const get = (path) => call('GET', path);
 
 /** The JSON response of a call. `body`: the request body; `patience`: the timeout of a change in milliseconds. */
@@ -43,12 +45,13 @@ async function answered(method, path, body, patience = PATIENCE_MS) {
   const request = { method, headers: { ...sent, ...type }, body: body && JSON.stringify(body), signal };
   const response = await fetch(new URL(path, document.baseURI), request);
   noteClock(response);
-  if (response.status === 401) {
-    await ask(sent.authorization);
-    return answered(method, path, body, patience);
-  }
   if (response.ok) return response;
   const told = await response.json().catch(() => undefined);
+  // Without its conversations, the page can do nothing.
+  if (response.status === 401 || (response.status === 403 && path === CONVERSATIONS)) {
+    await ask(sent.authorization, told?.error);
+    return answered(method, path, body, patience);
+  }
   throw new ApiError(response.status, told?.error ?? `The server answered ${response.status}.`, told);
 }
 
@@ -101,7 +104,7 @@ export const addProvider = (provider) => call('POST', 'providers', provider, TRI
 /** Removes a provider that was added, with its key. */
 export const removeProvider = (name) => call('DELETE', `providers/${encodeURIComponent(name)}`);
 
-export const getConversations = () => get('conversations');
+export const getConversations = () => get(CONVERSATIONS);
 /** A page of the conversations in whose title or messages all words occur, and the `next` page: undefined at the end. */
 export async function searchConversations(words, next = `conversations?search=${encodeURIComponent(words)}`) {
   const response = await answered('GET', next);

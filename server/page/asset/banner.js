@@ -56,6 +56,11 @@ export class Banner {
     return this.#retry?.phase === 'waiting';
   }
 
+  /** Whether the turn waits for a limit of its caller, which nothing skips. */
+  get #isOfCaller() {
+    return this.isWaiting && this.#retry.because === 'caller-limit';
+  }
+
   /** When the wait ends, by the server's clock; undefined if there is none. */
   get waitsUntil() {
     return this.isWaiting ? this.#until + this.clockAhead() : undefined;
@@ -132,11 +137,11 @@ export class Banner {
     this.#until = this.isWaiting ? Date.now() + Math.min(left, delayMs) : 0;
     const count = number(retry);
     note.textContent = [
-      this.isWaiting && count[0].toUpperCase() + count.slice(1),
+      this.isWaiting && !this.#isOfCaller && count[0].toUpperCase() + count.slice(1),
       retry.target,
       this.isWaiting && retry.hinted && 'the provider asked for this wait',
       this.isWaiting && !retry.hinted && whyItWaits(retry.because),
-      this.isWaiting && retry.shared && 'this turn made no call',
+      this.isWaiting && retry.shared && !this.#isOfCaller && 'this turn made no call',
       ...(this.isWaiting ? this.#times(delayMs, retry.budgetLeftMs) : []),
     ]
       .filter(Boolean)
@@ -172,16 +177,17 @@ export class Banner {
     const isCancelled = this.#pressed === 'retry.abort' || this.#pressed === 'chat.stop';
     const what = this.#forSummary ? 'the summary ' : '';
     const isLong = left > LONG_MS;
+    const why = this.#isOfCaller ? 'Limit of this token reached' : failure(this.#retry);
     const waiting = isLong ? `${what}continues ${later(this.#until)}` : `retrying ${what}in ${wait(Math.ceil(left / 1000))}`;
     const now = this.#isOffline ? 'reconnecting to see what came next' : `retrying ${what}now`;
     const text = left > 0 && (this.#isOffline || !isSkipped) ? waiting : now;
     const again = `Asking again ${what && 'for the summary '}(${number(this.#retry)})`;
-    const full = this.isWaiting ? `${failure(this.#retry)}, ${text}` : again;
+    const full = this.isWaiting ? `${why}, ${text}` : again;
     if (line.textContent !== full) line.textContent = full;
     if (isCancelled) passFocus(cancel);
     cancel.disabled = isCancelled;
     // Not to *Give up*: a second press of the same key would end the turn.
-    const isOffered = this.isWaiting && !this.#isOffline;
+    const isOffered = this.isWaiting && !this.#isOffline && !this.#isOfCaller;
     if (!isOffered || left === 0 || isSkipped) {
       passFocus(retryNow);
       passFocus(this.#choice);

@@ -19,11 +19,14 @@ export function protocols() {
   return ['everturn', `bearer.${url}`];
 }
 
-/** Asks for the token, with one dialog however many requests were refused. `refused`: the token they were sent with. */
-export function ask(refused) {
+/**
+ * Asks for the token, with one dialog however many requests were refused. `refused`: the token they were sent with; `why`: what the
+ * server says of it.
+ */
+export function ask(refused, why) {
   const known = headers().authorization;
   if (known && known !== refused) return Promise.resolve(); // given meanwhile
-  asking ??= unread().then(() => asked(refused));
+  asking ??= unread().then(() => asked(refused, why));
   return asking;
 }
 
@@ -33,11 +36,13 @@ function unread() {
   return new Promise((resolve) => (byId('caller-token').hidden ? resolve() : dialog.addEventListener('close', resolve, { once: true })));
 }
 
-function asked(refused) {
+function asked(refused, why = 'Token not accepted') {
   return new Promise((resolve) => {
     const dialog = byId('token');
     const field = byId('token-field');
-    if (refused) byId('token-note').textContent = 'Token not accepted. Try again.';
+    // The rest says how programs send it.
+    const [reason] = why.split(';');
+    if (refused) byId('token-note').textContent = `${reason[0].toUpperCase()}${reason.slice(1)}. Try another one.`;
     field.value = '';
     dialog.showModal();
     dialog.addEventListener('cancel', (event) => event.preventDefault());

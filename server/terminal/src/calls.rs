@@ -1,5 +1,7 @@
 //! `everturn calls` and `everturn status`: the calls that pass through a running server.
 
+mod order;
+
 use std::{
     io::{self, IsTerminal as _, Write},
     process::ExitCode,
@@ -19,8 +21,10 @@ use crate::{
     running, wording,
 };
 
+pub use order::{CallOrder, order};
+
 const GAP: &str = "  ";
-const HEAD: [&str; 3] = ["PROGRAM", "MODEL", "ASKED"];
+const HEAD: [&str; 4] = ["ID", "PROGRAM", "MODEL", "ASKED"];
 
 /// How often the calls are asked for again.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -84,13 +88,16 @@ fn table(calls: &[CallInfo], now: u64, clock: Clock, printer: &mut Printer<impl 
         printer.line(Ink::Faint, "No calls.")?;
     } else {
         let programs: Vec<String> = calls.iter().map(program).collect();
-        let rows = programs.iter().zip(calls).map(|(program, call)| [program, &*call.model, &*call.target]);
-        let rows: Vec<[&str; 3]> = rows.collect();
+        let rows = programs
+            .iter()
+            .zip(calls)
+            .map(|(program, call)| [order::shown(&call.id), program, &*call.model, &*call.target]);
+        let rows: Vec<[&str; 4]> = rows.collect();
         let widest = |column: usize| {
             rows.iter().map(|row| row[column].width()).max().unwrap_or(0).max(HEAD[column].len())
         };
-        let widths = [0, 1, 2].map(widest);
-        let cells = |row: &[&str; 3]| -> String {
+        let widths = [0, 1, 2, 3].map(widest);
+        let cells = |row: &[&str; 4]| -> String {
             row.iter().zip(widths).map(|(text, width)| printer::pad(text, width) + GAP).collect()
         };
         printer.line(Ink::Faint, &format!("{}STATE", cells(&HEAD)))?;
@@ -164,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    fn call(phase: CallPhase) -> CallInfo {
+    pub(super) fn call(phase: CallPhase) -> CallInfo {
         CallInfo {
             id: "call-1".into(),
             caller: None,
@@ -203,14 +210,14 @@ mod tests {
         table(&calls, 1_000, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "PROGRAM             MODEL   ASKED             STATE\n\
-             claude-cli/2        sonnet  anthropic/sonnet  waits 1 min 6 s: overloaded, 3rd retry\n\
-             claude-cli/2        sonnet  anthropic/sonnet  asks\n\
-             ?                   sonnet  anthropic/sonnet  is answered\n\
-             claude-cli/2        sonnet  anthropic/sonnet  asks; its program is gone\n\
-             claude-cli/2        sonnet  anthropic/sonnet  answered; nobody has taken the answer yet\n\
-             claude-cli/2 (ann)  sonnet  anthropic/sonnet  asks\n\
-             claude-cli/2        sonnet  anthropic/sonnet  waits 9 s: overloaded, 3rd retry (2 calls at once are used up)\n",
+            "ID      PROGRAM             MODEL   ASKED             STATE\n\
+             call-1  claude-cli/2        sonnet  anthropic/sonnet  waits 1 min 6 s: overloaded, 3rd retry\n\
+             call-1  claude-cli/2        sonnet  anthropic/sonnet  asks\n\
+             call-1  ?                   sonnet  anthropic/sonnet  is answered\n\
+             call-1  claude-cli/2        sonnet  anthropic/sonnet  asks; its program is gone\n\
+             call-1  claude-cli/2        sonnet  anthropic/sonnet  answered; nobody has taken the answer yet\n\
+             call-1  claude-cli/2 (ann)  sonnet  anthropic/sonnet  asks\n\
+             call-1  claude-cli/2        sonnet  anthropic/sonnet  waits 9 s: overloaded, 3rd retry (2 calls at once are used up)\n",
         );
         let mut out = Vec::new();
         table(&[], 0, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();

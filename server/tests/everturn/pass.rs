@@ -8,7 +8,7 @@ use tokio::{join, task::yield_now, time::timeout};
 
 use crate::{
     client::{Response, get, post, send, try_send},
-    home::{DEADLINE, Home, LONG, SHORT, Server},
+    home::{DEADLINE, Home, LONG, SHORT, Server, stderr, stdout},
 };
 
 mod chat;

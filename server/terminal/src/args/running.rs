@@ -6,12 +6,18 @@ use clap::Args;
 #[derive(Args, Debug)]
 pub struct Running {
     /// The running server
-    #[arg(long, env = "EVERTURN_SERVER", value_name = "URL", default_value = "http://127.0.0.1:4777")]
+    #[arg(
+        long,
+        global = true,
+        env = "EVERTURN_SERVER",
+        value_name = "URL",
+        default_value = "http://127.0.0.1:4777"
+    )]
     pub server: String,
     /// The server's access token; prefer EVERTURN_TOKEN
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub token: Option<String>,
     /// Print the server's whole answer as one JSON object instead
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub json: bool,
 }

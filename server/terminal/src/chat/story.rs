@@ -243,7 +243,7 @@ impl Story {
     /// Whether the provider can be asked again at once: during a wait, or if it is silent and nothing was shown.
     pub(super) fn may_ask_now(&self) -> bool {
         match &self.chain {
-            Some(Chain::Waiting(wait)) => wait.until > Instant::now(),
+            Some(Chain::Waiting(wait)) => !wait.of_caller && wait.until > Instant::now(),
             _ => self.is_silent && !self.is_shown,
         }
     }

@@ -200,6 +200,8 @@ pub(super) struct Wait {
     pub(super) until: Instant,
     /// Whether the retry is for a summary of earlier messages, not for the answer.
     pub(super) of_summary: bool,
+    /// Whether it is for a limit of the caller's own, which nothing skips.
+    pub(super) of_caller: bool,
 }
 
 impl Wait {
@@ -208,6 +210,9 @@ impl Wait {
         let left = seconds_left(self.until, now);
         let (count, what) = (self.count, if self.of_summary { " the summary" } else { "" });
         match left.is_zero() {
+            false if self.of_caller => {
+                format!("Waiting for a limit of this token, {}...", wording::time(left))
+            }
             true => format!("Retrying{what} ({count}) now..."),
             false => format!("Retrying{what} ({count}) in {}...", wording::time(left)),
         }
@@ -222,7 +227,8 @@ mod tests {
     async fn a_wait_counts_down_to_one_and_then_is_over() {
         let now = Instant::now();
         let until = now + Duration::from_secs(5);
-        let wait = Wait { count: Count { attempt: 0, of: Some(21) }, until, of_summary: false };
+        let wait =
+            Wait { count: Count { attempt: 0, of: Some(21) }, until, of_summary: false, of_caller: false };
         for (ms, expected) in [
             (0, "Retrying (1/21) in 5s..."),
             (999, "Retrying (1/21) in 5s..."),
@@ -235,5 +241,7 @@ mod tests {
         }
         let endless = Wait { count: Count { attempt: 7, of: None }, of_summary: true, ..wait };
         assert_eq!(endless.words(now), "Retrying the summary (8) in 5s...");
+        let limited = Wait { of_caller: true, ..endless };
+        assert_eq!(limited.words(now), "Waiting for a limit of this token, 5s...");
     }
 }

@@ -106,6 +106,31 @@ async fn a_call_that_is_given_up_ends_with_the_last_refusal() {
 }
 
 #[tokio::test]
+async fn a_terminal_lists_retries_and_gives_up_calls() {
+    let provider = Loopback::start([fault::overloaded(), fault::overloaded()]).await;
+    let home = messages_home(&provider, LONG, "");
+    let server = home.serve().await;
+    let run =
+        async |words: &[&str]| home.run(&[&["calls"], words, &["--server", &server.url]].concat()).await;
+    let control = async {
+        let calls = calls_until(&server, is_waiting).await;
+        let id = calls[0]["id"].as_str().unwrap();
+        let id = &id[id.len() - 6..];
+        let list = stdout(&run(&[]).await);
+        assert!(list.lines().nth(1).is_some_and(|line| line.starts_with(id)), "{list}");
+        let retried = run(&["retry", id]).await;
+        assert_eq!(stdout(&retried), format!("{id} of ? is tried again.\n"), "{}", stderr(&retried));
+        calls_until(&server, |calls| is_waiting(calls) && calls[0]["retries"] == 2).await;
+        let unknown = run(&["give-up", "zzz"]).await;
+        assert!(!unknown.status.success() && stderr(&unknown).contains("no call's id ends with"));
+        let given_up = run(&["give-up"]).await;
+        assert_eq!(stdout(&given_up), format!("{id} of ? is given up.\n"), "{}", stderr(&given_up));
+    };
+    let (response, ()) = join!(ask(&server, "/v1/messages", &[SESSION], BODY), control);
+    assert_eq!((response.status, provider.counts().requests), (529, 2));
+}
+
+#[tokio::test]
 async fn after_a_crash_the_repeated_request_finds_its_wait_where_it_was() {
     let provider = Loopback::start([fault::overloaded(), fault::overloaded(), answer()]).await;
     let home = messages_home(&provider, LONG, "");

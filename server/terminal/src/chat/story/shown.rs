@@ -2,7 +2,7 @@
 
 use std::{io, mem, time::Duration};
 
-use everturn_wire::{EventBody, TargetRole, Value};
+use everturn_wire::{Because, EventBody, TargetRole, Value};
 use tokio::time::Instant;
 
 use super::{ARGUMENTS, Chain, RESULT, Story};
@@ -46,9 +46,11 @@ impl Story {
                 // The event may arrive late: wait only for the remaining time, and never longer than was decided.
                 let delay = Duration::from_millis(delay_ms);
                 let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
-                self.retry(Count { attempt, of: max_attempts }, delay, &message, view)?;
+                let of_caller = because == Some(Because::CallerLimit);
+                self.retry(Count { attempt, of: max_attempts }, delay, of_caller, &message, view)?;
+                // Its message says which limit of the caller is used up.
                 if because != mem::replace(&mut self.because, because)
-                    && let Some(because) = because
+                    && let Some(because) = because.filter(|_| !of_caller)
                 {
                     view.line(&Line::Note(format!("It waits because {because}.")))?;
                 }
@@ -133,7 +135,14 @@ impl Story {
         }
     }
 
-    fn retry(&mut self, count: Count, delay: Duration, message: &str, view: &mut dyn View) -> io::Result<()> {
+    fn retry(
+        &mut self,
+        count: Count,
+        delay: Duration,
+        of_caller: bool,
+        message: &str,
+        view: &mut dyn View,
+    ) -> io::Result<()> {
         self.on_step();
         self.retries += 1;
         self.step_retries = count.attempt.saturating_add(1);
@@ -145,7 +154,7 @@ impl Story {
         }
         let now = Instant::now();
         let of_summary = self.compaction.is_some();
-        let wait = Wait { count, until: now.checked_add(delay).unwrap_or(now), of_summary };
+        let wait = Wait { count, until: now.checked_add(delay).unwrap_or(now), of_summary, of_caller };
         self.chain = Some(Chain::Waiting(wait.clone()));
         view.status(Status::Retrying(wait))
     }

@@ -225,7 +225,8 @@ impl<W: Write> Live<W> {
             Status::Thinking => timed("Thinking"),
             Status::Tool(name) => timed(&format!("Running {name}")),
             Status::Retrying(wait) if self.has_keys && wait.until > now => {
-                format!("{} (esc to cancel, r to retry now)", wait.words(now))
+                let keys = if wait.of_caller { "esc to cancel" } else { "esc to cancel, r to retry now" };
+                format!("{} ({keys})", wait.words(now))
             }
             Status::Retrying(wait) => wait.words(now),
             Status::AskingAgain { count, of_summary } => {

@@ -164,6 +164,7 @@ mod tests {
             count: Count { attempt: 0, of: Some(21) },
             until,
             of_summary: false,
+            of_caller: false,
         }))
         .unwrap();
         view.text("one").unwrap();

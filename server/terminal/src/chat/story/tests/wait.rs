@@ -96,3 +96,17 @@ async fn an_event_that_arrives_late_counts_down_what_is_left() {
         assert!(err.ends_with(&format!("Retrying (1/3) in {expected}...\n")), "{next_at:?}: {err}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_a_limit_of_the_caller_cannot_be_skipped_and_is_no_retry() {
+    let mut limited = retry(0);
+    let told = "this server allows its caller 2 calls at a time, and these are running";
+    if let EventBody::ProviderRetry { because, message, .. } = &mut limited {
+        (*because, *message) = (Some(everturn_wire::Because::CallerLimit), told.to_owned());
+    }
+    let mut story = story();
+    let (_, err, _) = tell_to(&mut story, [limited]);
+    assert_eq!((story.is_retrying(), story.may_ask_now()), (true, false));
+    assert!(err.contains("2 calls at a time"), "{err}");
+    assert!(err.ends_with("Waiting for a limit of this token, 5s...\n") && !err.contains("because"), "{err}");
+}

@@ -29,7 +29,12 @@ impl Terminal {
 
 fn retrying(seconds: u64) -> Status {
     let until = Instant::now() + Duration::from_secs(seconds);
-    Status::Retrying(Wait { count: Count { attempt: 0, of: Some(3) }, until, of_summary: false })
+    Status::Retrying(Wait {
+        count: Count { attempt: 0, of: Some(3) },
+        until,
+        of_summary: false,
+        of_caller: false,
+    })
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,103 @@
+//! `everturn calls retry` and `everturn calls give-up`.
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::Subcommand;
+use everturn_wire::{CallInfo, CallOrdered, CallPhase, Calls};
+
+use crate::{
+    Hidden,
+    args::Running,
+    printer::Ink,
+    remote::{Address, Remote, encoded},
+    running,
+};
+
+/// How much of an id is shown: its end, as ids of calls of the same minute begin alike.
+const SHOWN: usize = 6;
+
+/// What is to be done with a call.
+#[derive(Debug, Subcommand)]
+pub enum CallOrder {
+    /// Make the next try of a call that waits at once
+    Retry {
+        /// The call, as the list shows it [default: the only one that waits]
+        id: Option<String>,
+    },
+    /// End a call with its last refusal
+    GiveUp {
+        /// The call, as the list shows it [default: the only one that waits]
+        id: Option<String>,
+    },
+}
+
+/// Gives an order to a call of a running server.
+///
+/// # Errors
+/// When there is no such server or call, or more than one is meant.
+pub async fn order(args: &Running, token: Option<&Hidden>, order: &CallOrder) -> Result<ExitCode> {
+    let (asked, path, done) = match order {
+        CallOrder::Retry { id } => (id, "retry-now", "is tried again"),
+        CallOrder::GiveUp { id } => (id, "give-up", "is given up"),
+    };
+    let address = Address::parse(&args.server)?;
+    let remote = Remote::new(&address, token)?;
+    let old = || format!("{} is not an everturn server, or one too old to report its calls", args.server);
+    let told: Calls = remote.get("/calls").await?.with_context(old)?.read()?;
+    let call = one(&told.calls, asked.as_deref())?;
+    let answer = remote.post(&format!("/calls/{}/{path}", encoded(&call.id))).await?;
+    let answer = answer.ok_or_else(|| anyhow!("the call {} is over", shown(&call.id)))?;
+    answer.read::<CallOrdered>()?;
+    running::write(args, &answer, |printer| {
+        let line = format!("{} of {} {done}.", shown(&call.id), call.program.as_deref().unwrap_or("?"));
+        printer.line(Ink::Plain, &line)?;
+        printer.flush()?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The end of an id.
+pub(super) fn shown(id: &str) -> &str {
+    id.char_indices().nth_back(SHOWN - 1).map_or(id, |(at, _)| &id[at..])
+}
+
+/// The call whose id ends with what was asked for, or else the only one that waits.
+fn one<'a>(calls: &'a [CallInfo], asked: Option<&str>) -> Result<&'a CallInfo> {
+    let is_meant = |call: &&CallInfo| match asked {
+        Some(end) => !end.is_empty() && call.id.ends_with(end),
+        None => call.phase == CallPhase::Waiting,
+    };
+    let meant: Vec<&CallInfo> = calls.iter().filter(is_meant).collect();
+    match (meant.as_slice(), asked) {
+        ([one], _) => Ok(one),
+        ([], Some(end)) => bail!("no call's id ends with {end:?}: `everturn calls` lists them"),
+        ([], None) => bail!("no call waits"),
+        (_, Some(end)) => bail!("the ids of {} calls end with {end:?}: give more of it", meant.len()),
+        (_, None) => bail!("{} calls wait: say which, by the ID that `everturn calls` shows", meant.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::tests::call, *};
+
+    #[test]
+    fn a_call_is_meant_by_the_end_of_its_id_or_as_the_only_one_that_waits() {
+        let named = |id: &str, phase| CallInfo { id: id.to_owned(), ..call(phase) };
+        let calls = [
+            named("call-1a2b3c", CallPhase::Waiting),
+            named("call-9d2b3c", CallPhase::Answering),
+            named("call-7", CallPhase::Kept),
+        ];
+        let id = |asked| one(&calls, asked).map(|call| call.id.clone()).map_err(|error| error.to_string());
+        assert_eq!(id(Some(shown("call-1a2b3c"))), Ok("call-1a2b3c".to_owned()));
+        assert_eq!(id(None), Ok("call-1a2b3c".to_owned()));
+        assert!(id(Some("2b3c")).unwrap_err().contains("2 calls"));
+        assert!(id(Some("x")).unwrap_err().contains("`everturn calls` lists them"));
+        assert!(id(Some("")).is_err());
+        assert_eq!(one(&calls[1..], None).unwrap_err().to_string(), "no call waits");
+        let twice = [calls[0].clone(), calls[0].clone()];
+        assert!(one(&twice, None).unwrap_err().to_string().contains("say which"));
+    }
+}
