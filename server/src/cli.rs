@@ -62,6 +62,9 @@ pub(crate) enum Command {
     Chat(Chat),
     /// Run one turn to its end, and print its answer or the report that it must end with
     ///
+    /// Piped input is appended to the message. Without one, --continue or --conversation ID resumes a turn that was left unfinished, e.g.
+    /// by a kill, and prints its answer.
+    ///
     /// For scripts: --report schema.json requires a report of the model that fits this JSON Schema, and prints it. Failures are
     /// waited out, replies without a valid report are sent back to the model. Ctrl-C stops the turn.
     ///

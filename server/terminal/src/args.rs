@@ -15,7 +15,7 @@ pub use usage::Usage;
 /// Arguments of `everturn chat`.
 #[derive(Args, Debug)]
 pub struct Chat {
-    /// The message; - reads it from standard input. In `chat`, piped input is appended to it, or is the message if there is none
+    /// The message; - reads it from standard input. Piped input is appended to it; in `chat`, it is the message if there is none
     message: Vec<String>,
     /// Talk through a running server, e.g. http://127.0.0.1:4777, instead of a private one
     #[arg(long, value_name = "URL", conflicts_with_all = ["data", "ephemeral"])]

@@ -98,6 +98,23 @@ async fn a_turn_that_is_left_goes_on_before_the_next_message() {
 }
 
 #[tokio::test]
+async fn a_turn_that_is_left_goes_on_without_a_message() {
+    let provider = Loopback::start([fault::overloaded(), said("One.")]).await;
+    let home = Home::with_provider(&provider, "schedule = \"exponential\"\nbase_ms = 1500\njitter = 0.0");
+    let mut terminal = Terminal::new(&home, &["chat", "first"]);
+    terminal.until("Retrying (1/").await;
+    terminal.press("/exit\r").await;
+    assert_eq!(terminal.end().await.code(), Some(0));
+
+    let output = home.run(&["run", "--continue"]).await;
+    assert_eq!((stdout(&output).as_str(), output.status.code()), ("One.\n", Some(0)), "{}", stderr(&output));
+    let again = home.run(&["run", "--continue"]).await;
+    assert_eq!((stdout(&again).as_str(), again.status.code()), ("", Some(1)));
+    assert!(stderr(&again).contains("has no unfinished turn"), "{}", stderr(&again));
+    assert_eq!(asked(&provider), [["first"], ["first"]]);
+}
+
+#[tokio::test]
 async fn turns_of_other_conversations_are_left_alone() {
     let provider = Loopback::start([fault::overloaded(), said("Mine.")]).await;
     let home = Home::with_provider(&provider, "schedule = \"exponential\"\nbase_ms = 1\njitter = 0.0");

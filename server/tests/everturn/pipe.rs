@@ -36,14 +36,15 @@ async fn a_failure_is_no_answer() {
 async fn a_message_can_be_piped_in() {
     let provider = Loopback::start([chat::text(["ok"]).reply()]).await;
     let home = Home::with_provider(&provider, SHORT);
-    for words in [&["chat"][..], &["chat", "-"]] {
+    for words in [&["chat"][..], &["chat", "-"], &["run", "-"], &["run", "explain"]] {
         let mut child = home.command(words).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all("many\nlines\n".as_bytes()).await.unwrap();
         let output = child.wait_with_output().await.unwrap();
         assert_eq!(stdout(&output), "ok\n", "{}", stderr(&output));
     }
-    let asked = String::from_utf8(provider.requests()[1].body.to_vec()).unwrap();
-    assert!(asked.contains(r#""many\nlines""#), "{asked}");
+    let asked = |of: usize| String::from_utf8(provider.requests()[of].body.to_vec()).unwrap();
+    assert!(asked(1).contains(r#""many\nlines""#), "{}", asked(1));
+    assert!(asked(3).contains(r#""explain\n\nmany\nlines""#), "{}", asked(3));
 }
 
 #[tokio::test]

@@ -58,7 +58,8 @@ impl Link {
     /// Connects to a server. With `is_verbatim`, events are also kept as they were sent.
     pub(super) async fn open(server: &Server, is_verbatim: bool) -> Result<Self> {
         let (address, token) = (server.address.clone(), server.token.clone());
-        let (socket, clock) = connect(&address, token.as_ref()).await?;
+        let connected = connect(&address, token.as_ref()).await.map_err(|unconnected| unconnected.error);
+        let (socket, clock) = connected?;
         let (commands, of_owner) = mpsc::channel(PLACES);
         let (to_owner, news) = mpsc::channel(PLACES);
         let (place, unconfirmed) = (None, false);
@@ -196,9 +197,12 @@ impl Line {
             let _ = self.to_owner.send(Ok(News::Lost(tried))).await;
             sleep(wait).await;
             wait = (wait * 2).min(LONGEST_WAIT);
-            if let Ok((mut socket, _)) = connect(&self.address, self.token.as_ref()).await
-                && say(&mut socket, &again).await?.is_some()
-            {
+            let mut socket = match connect(&self.address, self.token.as_ref()).await {
+                Ok((socket, _)) => socket,
+                Err(Unconnected { error, is_denied: true }) => return Err(error),
+                Err(_) => continue,
+            };
+            if say(&mut socket, &again).await?.is_some() {
                 self.socket = socket;
                 let _ = self.to_owner.send(Ok(News::Back)).await;
                 return Ok(());
@@ -224,7 +228,20 @@ async fn say(socket: &mut Socket, command: &Command) -> Result<Option<()>> {
     Ok(socket.send(Message::text(text)).await.ok())
 }
 
-async fn connect(address: &Address, token: Option<&Hidden>) -> Result<(Socket, Clock)> {
+/// Why there is no connection.
+struct Unconnected {
+    error: anyhow::Error,
+    /// Whether the server does not let this token in, which trying again does not change.
+    is_denied: bool,
+}
+
+impl From<anyhow::Error> for Unconnected {
+    fn from(error: anyhow::Error) -> Self {
+        Self { error, is_denied: false }
+    }
+}
+
+async fn connect(address: &Address, token: Option<&Hidden>) -> Result<(Socket, Clock), Unconnected> {
     let mut request = address.as_str().into_client_request().context("the server's address")?;
     if let Some(token) = token {
         let value = HeaderValue::try_from(format!("Bearer {}", token.reveal()));
@@ -237,18 +254,22 @@ async fn connect(address: &Address, token: Option<&Hidden>) -> Result<(Socket, C
     Ok((socket, remote::clock(response.headers())))
 }
 
-fn explain(address: &Address, has_token: bool, error: tungstenite::Error) -> anyhow::Error {
+fn explain(address: &Address, has_token: bool, error: tungstenite::Error) -> Unconnected {
     let address = address.as_str();
-    match error {
+    let error = match error {
         tungstenite::Error::Http(response) => {
             let status = response.status();
             let body = response.body().as_deref().unwrap_or_default();
-            remote::refusal(address, status, has_token, body)
-                .unwrap_or_else(|| anyhow!("{address} is not an everturn server: it answered {status}"))
+            let denied = remote::refusal(address, status, has_token, body);
+            if let Some(error) = denied {
+                return Unconnected { error, is_denied: true };
+            }
+            anyhow!("{address} is not an everturn server: it answered {status}")
         }
         tungstenite::Error::Io(error) => anyhow!(
             "cannot reach the server at {address}: {error}; start one with `everturn serve`, or leave --server out"
         ),
         other => anyhow!("cannot connect to {address}: {other}"),
-    }
+    };
+    error.into()
 }

@@ -1,11 +1,19 @@
 //! Messages that are not typed interactively.
 
-use std::io::{self, IsTerminal as _, Read};
+use std::{
+    io::{self, IsTerminal as _, Read},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail};
 use everturn_orchestrator::MAX_MESSAGE;
 
 use crate::args;
+
+/// How long standard input may stay open before it is said that the message waits for its end.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The message of the command line, followed by piped input; `None` if it is to be typed.
 ///
@@ -24,17 +32,33 @@ pub(super) fn of(args: &args::Chat, is_live: bool) -> Result<Option<String>> {
     with_input(message, &mut stdin.lock()).map(Some)
 }
 
-/// The message of a script's command: from the command line, or with `-` from standard input.
+/// The message of a script's command, followed by piped input; `None` if an unfinished turn is to go on.
 ///
 /// # Errors
-/// When the message is empty or too long.
-pub(super) fn of_script(args: &args::Chat) -> Result<String> {
-    if args.is_piped() {
-        return with_input(None, &mut io::stdin().lock());
+/// When there is no message, or it is too long.
+pub(super) fn of_script(args: &args::Chat) -> Result<Option<String>> {
+    let (message, stdin) = (args.message(), io::stdin());
+    match message {
+        None if args.is_piped() => with_input(None, &mut stdin.lock()).map(Some),
+        None if args.goes_on() => Ok(None),
+        None => bail!(
+            "nothing to say: write everturn run \"Summarize the news\", or everturn run - to pipe a message in"
+        ),
+        Some(message) if stdin.is_terminal() => check(message).map(Some),
+        Some(message) => {
+            let (ended, waits) = mpsc::channel::<()>();
+            thread::spawn(move || {
+                if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                    eprintln!(
+                        "Reading standard input, which is appended to the message; < /dev/null leaves it out."
+                    );
+                }
+            });
+            let message = with_input(Some(message), &mut stdin.lock());
+            drop(ended);
+            message.map(Some)
+        }
     }
-    let nothing =
-        "nothing to say: write everturn run \"Summarize the news\", or everturn run - to pipe a message in";
-    check(args.message().context(nothing)?)
 }
 
 /// Appends the input to a message, separated by an empty line.

@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use everturn_wire::{FinalReport, RequiredReport};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     link::Link,
     message,
     story::{Beginning, Ending},
-    turn::{Start, Turn},
+    turn::{Shown, Start, Turn},
     view::{Json, Line, Plain, View},
 };
 use crate::{
@@ -61,11 +61,19 @@ async fn run_turn(
             Turn::expect(Beginning::Running, &conversation_id, links, view.as_mut(), &permissions)?;
         turn.start(Start::Watch, None).await?;
         host.resume(&conversation_id).await?;
-        let ending = turn.run(&mut Keys::none(&mut interrupt)).await?.ending;
-        if matches!(ending, Ending::Refused | Ending::Interrupted) {
-            return Ok(exit_code(ending));
+        let shown = turn.run(&mut Keys::none(&mut interrupt)).await?;
+        if message.is_none() {
+            return outcome(shown, required.is_some(), chat.json);
+        }
+        if matches!(shown.ending, Ending::Refused | Ending::Interrupted) {
+            return Ok(exit_code(shown.ending));
         }
     }
+    let Some(message) = message else {
+        bail!(
+            "conversation {conversation_id} has no unfinished turn: say something, as in everturn run --continue \"And now?\""
+        );
+    };
     let must_report = required.is_some();
     let (links, beginning) = ((&mut link, &host.server), Beginning::Message(message.clone()));
     let mut turn = Turn::expect(beginning, &conversation_id, links, view.as_mut(), &permissions)?;
@@ -74,7 +82,11 @@ async fn run_turn(
         None => Start::Say(message, Vec::new()),
     };
     turn.start(start, chat.model.clone()).await?;
-    let shown = turn.run(&mut Keys::none(&mut interrupt)).await?;
+    outcome(turn.run(&mut Keys::none(&mut interrupt)).await?, must_report, chat.json)
+}
+
+/// Prints the report, if there must be one, and returns the exit code. `json`: standard output has the events instead.
+fn outcome(shown: Shown, must_report: bool, json: bool) -> Result<ExitCode> {
     match shown.report {
         Some(report) if must_report => {
             let code = if report.report.is_some() {
@@ -84,7 +96,7 @@ async fn run_turn(
             } else {
                 ExitCode::FAILURE
             };
-            if chat.json { Ok(code) } else { print(&report, code) }
+            if json { Ok(code) } else { print(&report, code) }
         }
         None if must_report && shown.ending == Ending::Answered => {
             Err(anyhow!("the turn ended without a report: the server does not know of reports, update it"))

@@ -2,6 +2,10 @@
 
 use everturn_sim::Gate;
 use futures_util::future::join3;
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader, Lines},
+    process::ChildStderr,
+};
 
 use super::*;
 
@@ -51,6 +55,29 @@ async fn a_running_server_notices_what_becomes_of_tokens() {
     until_status(&world, &world.ben, 401).await;
     assert_eq!(send(&world.server, Method::GET, "/models", &[], String::new()).await.status, 401);
     assert_eq!(world.ask(ADMIN, "GET", "/models", None).await.status, 200);
+}
+
+#[tokio::test]
+async fn who_may_no_longer_connect_is_told_at_once() {
+    let mut world = World::new().await;
+    let address = world.server.authority().to_owned();
+    let words = ["run", "--server", &world.server.url, "--token", &world.ann, "wait for it"];
+    let mut waits = world.home.command(&words).spawn().unwrap();
+    let mut said = BufReader::new(waits.stderr.take().unwrap()).lines();
+    let until = async |said: &mut Lines<BufReader<ChildStderr>>, wanted: &str| {
+        let found = async { while !said.next_line().await.unwrap().unwrap().contains(wanted) {} };
+        timeout(DEADLINE, found).await.expect("it is said");
+    };
+    until(&mut said, "Retrying (1/3)").await;
+    world.server.child.kill().await.unwrap();
+    until(&mut said, "Connection lost").await;
+    world.home.run(&["token", "revoke", "ann"]).await;
+    let mut command = world.home.command(&["--listen", &address]);
+    command.env("EVERTURN_TOKEN", ADMIN);
+    world.server = world.home.launch(command).await.expect("a greeting");
+    // Instead of trying to reconnect for 20 minutes.
+    until(&mut said, "did not accept the token").await;
+    assert_eq!(timeout(DEADLINE, waits.wait()).await.expect("it ends").unwrap().code(), Some(1));
 }
 
 #[tokio::test]

@@ -147,6 +147,13 @@ async fn a_tool_is_one_line() {
         tool_name: "roll".to_owned(),
         input: json!({ "count": 2 }),
     };
+    let complete = EventBody::StepComplete {
+        step_id: step_id.clone(),
+        ttft_ms: None,
+        decode_ms: None,
+        gen_total_ms: None,
+        reported: None,
+    };
     let result = EventBody::ToolResult {
         step_id,
         tool_call_id: "1".to_owned(),
@@ -157,8 +164,8 @@ async fn a_tool_is_one_line() {
         decisions: Vec::new(),
         questions: Vec::new(),
     };
-    let (out, err, _) = tell([text("Let me"), call, result, text("done")]);
-    assert_eq!((out.as_str(), err.as_str()), ("Let me\n", "roll {\"count\":2} -> 4, 2\n"));
+    let (out, err, _) = tell([text("Let me"), call, complete, result, text("done")]);
+    assert_eq!((out.as_str(), err.as_str()), ("Let me", "roll {\"count\":2} -> 4, 2\n"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,6 +44,10 @@ impl<O: Write, E: Write> Plain<O, E> {
         self.out.flush()
     }
 
+    fn end_line(&mut self) -> io::Result<()> {
+        if mem::take(&mut self.open) { writeln!(self.out) } else { Ok(()) }
+    }
+
     fn end_reasoning(&mut self) -> io::Result<()> {
         if mem::take(&mut self.thinking) { writeln!(self.err) } else { Ok(()) }
     }
@@ -70,6 +74,11 @@ impl<O: Write, E: Write> View for Plain<O, E> {
 
     fn step_complete(&mut self) -> io::Result<()> {
         let held = mem::take(&mut self.held);
+        if held.is_empty() {
+            return Ok(());
+        }
+        // Separates it from the text of the step before.
+        self.end_line()?;
         self.write(&held)
     }
 
@@ -109,8 +118,8 @@ impl<O: Write, E: Write> View for Plain<O, E> {
             Status::Reconnecting { tried, of } if tried.is_power_of_two() => {
                 self.tell(&format!("Connection lost, reconnecting ({tried}/{of})..."))
             }
-            // Separates the next step's text from what was written before the tool.
-            Status::Tool(_) => self.end(),
+            // Separates what follows from the text that is shown. What is held can still be withdrawn, with the call.
+            Status::Tool(_) => self.end_line(),
             // The end of a wait needs no line, and requests for approval have their own.
             Status::Quiet
             | Status::Reconnecting { .. }
@@ -137,9 +146,7 @@ impl<O: Write, E: Write> View for Plain<O, E> {
     fn end(&mut self) -> io::Result<()> {
         self.end_reasoning()?;
         self.step_complete()?;
-        if mem::take(&mut self.open) {
-            writeln!(self.out)?;
-        }
+        self.end_line()?;
         self.out.flush()
     }
 }
@@ -169,6 +176,7 @@ mod tests {
         .unwrap();
         view.text("one").unwrap();
         view.status(Status::Tool("roll".to_owned())).unwrap();
+        view.step_complete().unwrap();
         view.line(&Line::Tool { call: "roll {}".to_owned(), result: "4".to_owned(), is_error: false })
             .unwrap();
         view.text("two\n").unwrap();
@@ -189,6 +197,7 @@ mod tests {
             view.text("Let me roll.\n").unwrap();
             view.step_complete().unwrap();
             view.text("Six and a").unwrap();
+            view.status(Status::Tool("roll".to_owned())).unwrap();
             view.line(&Line::Restart("It starts again.".to_owned())).unwrap();
             view.text("Seven.").unwrap();
             view.end().unwrap();
