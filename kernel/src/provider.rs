@@ -144,6 +144,8 @@ pub struct Hold {
     pub because: Because,
     /// Whether the wait counts against the budget of the step.
     pub in_budget: bool,
+    /// Whether nobody knows when the wait is over, so that one within the budget ends with it at the latest.
+    pub open_ended: bool,
 }
 
 /// How long a provider call has been silent, and when it times out.

@@ -114,7 +114,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     let silence = Silence { silent_ms: 20_000, left_ms: Some(280_000), alive: true };
     let refused = Failure { retryable: false, ..limited() };
     let (failure, because) = (limited(), Because::Offline);
-    let hold = Hold { failure, wait_ms: 5_000, shared: false, because, in_budget: false };
+    let hold = Hold { failure, wait_ms: 5_000, shared: false, because, in_budget: false, open_ended: false };
     vec![
         ("streaming", told(false, speech())),
         ("streaming-echoed", told(false, echoed_speech())),

@@ -201,7 +201,7 @@ impl Pacing {
         let failure = refusal.unwrap_or_else(own);
         let (wait_ms, because) = (wait.until.since(now), wait.because);
         let in_budget = because != Because::Offline;
-        Box::new(Hold { failure, wait_ms, shared: true, because, in_budget })
+        Box::new(Hold { failure, wait_ms, shared: true, because, in_budget, open_ended: false })
     }
 
     /// Returns the usual size of the target's answers, in tokens.
@@ -282,7 +282,14 @@ impl Pacing {
             let waiter = asker.conversation.clone().map_or(Waiter::Nobody, Waiter::Turn);
             inner.line.enter(target, &asker.turn, waiter);
             let (wait_ms, because) = (until.since(now), Because::Offline);
-            Some(Box::new(Hold { failure, wait_ms, shared: false, because, in_budget: false }))
+            Some(Box::new(Hold {
+                failure,
+                wait_ms,
+                shared: false,
+                because,
+                in_budget: false,
+                open_ended: false,
+            }))
         })?;
         self.changed.send_replace(());
         Some(hold)

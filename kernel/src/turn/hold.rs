@@ -28,8 +28,11 @@ impl Turn {
             return self.give_up_summary(now, hold.failure, RetryOutcome::NotRetryable.into(), schedule, fx);
         }
         let (op, mut ledger) = (streaming.op, streaming.ledger.clone());
-        let Hold { failure, wait_ms, shared, because, in_budget } = hold;
-        let delay_ms = wait_ms.min(LONGEST_WAIT_MS);
+        let Hold { failure, wait_ms, shared, because, in_budget, open_ended } = hold;
+        // Time has passed since the host asked what is affordable.
+        let left = self.affordable_ms(now);
+        let most = if open_ended && in_budget && left > 0 { left } else { u64::MAX };
+        let delay_ms = wait_ms.min(most).min(LONGEST_WAIT_MS);
         let charge = if in_budget { Charge::Budget } else { Charge::Nothing };
         if let Err(given_up) = self.afford(now, &ledger, delay_ms, charge) {
             let failure = Failure { hint_ms: failure.hint_ms.or(Some(delay_ms)), ..failure };

@@ -1,7 +1,9 @@
 //! Crashes at every point of random scripts: each commit (before and after it is saved), each streamed event, each
 //! start of a tool.
 
-use everturn_kernel::{Approval, Check, Checked, CheckedCall, Input, Outcome, Settings, StreamEvent, Turn};
+use everturn_kernel::{
+    Approval, Check, Checked, CheckedCall, Hold, Input, Outcome, ReviewAnswer, Settings, StreamEvent, Turn,
+};
 use everturn_testkit::{Beat, Fact, Script, World, strategy::any_calm_script};
 use everturn_wire::{Chunk, EventBody, QueuedMessage, Role};
 use proptest::prelude::*;
@@ -80,7 +82,11 @@ fn patient_with_crashes(script: Script, eager_tools: bool) -> Script {
     let may_run_again: &[&str] =
         if must_report { &["read", "slow", "nothing", IDEMPOTENT] } else { &[IDEMPOTENT] };
     let idempotent_tools = may_run_again.iter().copied().map(Into::into).collect();
+    // A review that is put off is so until its time is over, of which a crash takes a part. Then it failed, or timed out.
+    let mut reviewer = script.reviewer;
+    reviewer.retain(|(_, answer)| !matches!(answer, ReviewAnswer::Held(_)));
     Script {
+        reviewer,
         settings: Settings { max_recoveries: 9, eager_tools, idempotent_tools, ..script.settings },
         checks: script.checks.into_iter().map(|(name, check)| (name, with_long_timeout(check))).collect(),
         steps: script
@@ -92,13 +98,17 @@ fn patient_with_crashes(script: Script, eager_tools: bool) -> Script {
     }
 }
 
-/// Returns the same model answer, with enough time for the calls that come with a check.
+/// Returns the same model answer, with enough time for what a crash makes it repeat.
 fn answer_with_long_checks(beats: Vec<Beat>) -> Vec<Beat> {
     let answer_beat = |beat| match beat {
         Beat::Say(StreamEvent::Checked(call)) => {
             let CheckedCall { call, checked } = *call;
             let checked = Checked { check: checked.check.map(with_long_timeout), ..checked };
             Beat::Say(StreamEvent::Checked(Box::new(CheckedCall { call, checked })))
+        }
+        // One that is cut to what is left takes it all, and nothing is left for what a crash makes it repeat.
+        Beat::Say(StreamEvent::Held(hold)) => {
+            Beat::Say(StreamEvent::Held(Box::new(Hold { open_ended: false, ..*hold })))
         }
         beat => beat,
     };

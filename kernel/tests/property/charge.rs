@@ -44,7 +44,14 @@ impl Cause {
         match self {
             Self::Held => {
                 let (failure, shared, because) = (failed(Category::RateLimited), true, Because::Line);
-                StreamEvent::Held(Box::new(Hold { failure, wait_ms, shared, because, in_budget: true }))
+                StreamEvent::Held(Box::new(Hold {
+                    failure,
+                    wait_ms,
+                    shared,
+                    because,
+                    in_budget: true,
+                    open_ended: false,
+                }))
             }
             Self::Refused => StreamEvent::Failed(failed(Category::RateLimited)),
             Self::Wall => StreamEvent::Failed(failed(Category::QuotaExhausted)),

@@ -191,7 +191,11 @@ impl Trial {
             if let Input::Provider(_, StreamEvent::Held(hold)) = input
                 && is_held(&self.turn)
             {
-                assert_eq!(at, self.now.plus(hold.wait_ms.min(1 << 52)), "the hold");
+                let wait_ms = hold.wait_ms.min(1 << 52);
+                let left = before.affordable_ms(self.now);
+                let is_cut = hold.open_ended && hold.in_budget && left > 0;
+                let wait_ms = if is_cut { wait_ms.min(left) } else { wait_ms };
+                assert_eq!(at, self.now.plus(wait_ms), "the hold");
                 return;
             }
             let attempt = self.turn.retry().expect("a waiting turn knows its retry").attempt;

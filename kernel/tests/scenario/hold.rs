@@ -13,13 +13,19 @@ use everturn_testkit::{
 use super::run;
 
 fn held(wait_ms: u64, in_budget: bool) -> Vec<Beat> {
+    put_off(wait_ms, in_budget, false)
+}
+
+fn put_off(wait_ms: u64, in_budget: bool, open_ended: bool) -> Vec<Beat> {
     let failure = Failure::new(Category::RateLimited, true, "HTTP 429: slow down");
+    let because = Because::Refused;
     vec![Beat::Say(StreamEvent::Held(Box::new(Hold {
         failure,
         wait_ms,
         shared: true,
-        because: Because::Refused,
+        because,
         in_budget,
+        open_ended,
     })))]
 }
 
@@ -49,6 +55,26 @@ fn a_call_that_is_put_off_uses_up_no_attempt() {
     21000 done durationMs=21000 firstTokenMs=21000 reason="stop"
     21000 turn-sealed
     "#);
+}
+
+/// The host found it affordable earlier, when a little more was left.
+#[test]
+fn a_hold_whose_end_nobody_knows_is_cut_to_the_budget_until_that_is_used_up() {
+    let budget = Budget { max_wait_ms: Some(30_000), ..Budget::default() };
+    let held = |wait_ms| put_off(wait_ms, true, true);
+    let script = |beats: Vec<Vec<Beat>>| Script {
+        settings: Settings { budget, ..Settings::default() },
+        ..Script::one_step(beats)
+    };
+    let sleeps = |told: &str| -> Vec<String> {
+        told.lines().filter_map(|line| line.split_once("> sleep ")).map(|(_, ms)| ms.to_owned()).collect()
+    };
+    let told = play(&script(vec![held(20_000), held(20_000), says("Hello")])).to_string();
+    assert_eq!(sleeps(&told), ["20000", "10000"], "{told}");
+    assert!(told.contains("30000 text-delta"), "{told}");
+    let told = play(&script(vec![held(u64::MAX), held(1)])).to_string();
+    assert_eq!(sleeps(&told), ["30000"], "{told}");
+    assert!(told.contains("outcome=\"too-long\""), "{told}");
 }
 
 #[test]

@@ -99,12 +99,9 @@ impl Pace {
         }
         let mut hold = self.pacing.hold(&self.model, &self.asker, wait, now);
         hold.in_budget &= wait.because != Because::CallerLimit || !self.parks_for_caller;
-        if self.affordable_ms > 0 && self.pacing.is_open_ended(&self.asker, wait, now) {
-            // It may be over at any moment.
-            hold.wait_ms = hold.wait_ms.min(self.affordable_ms);
-        }
+        hold.open_ended = self.affordable_ms > 0 && self.pacing.is_open_ended(&self.asker, wait, now);
         // A turn that cannot afford the wait calls the provider and gets its error, unless its caller may not.
-        if hold.in_budget && hold.wait_ms > self.affordable_ms {
+        if hold.in_budget && !hold.open_ended && hold.wait_ms > self.affordable_ms {
             return match self.pacing.insist(&self.model, &self.asker, now) {
                 Ok(admitted) => Paced::Now(self.begin(admitted)),
                 Err(wait) => self.refused(wait),

@@ -173,7 +173,14 @@ impl CallHost {
         let listened = async move {
             poll_fn(|cx| tape.poll_listened(cx)).await;
             let because = Because::Line;
-            StreamEvent::Held(Box::new(Hold { failure, wait_ms: 0, shared: true, because, in_budget: false }))
+            StreamEvent::Held(Box::new(Hold {
+                failure,
+                wait_ms: 0,
+                shared: true,
+                because,
+                in_budget: false,
+                open_ended: false,
+            }))
         };
         stream::once(listened).boxed()
     }

@@ -148,7 +148,14 @@ impl<P: Schedule> RouteRun<P> {
     pub(crate) fn hold(&mut self, wait_ms: u64, opens_after: Option<u64>) -> bool {
         let Want::Stream(op) = self.turn.want() else { return false };
         let failure = fails(Category::RateLimited, None);
-        let hold = Hold { failure, wait_ms, shared: true, because: Because::Hint, in_budget: true };
+        let hold = Hold {
+            failure,
+            wait_ms,
+            shared: true,
+            because: Because::Hint,
+            in_budget: true,
+            open_ended: false,
+        };
         self.happened.push(Happened::Held { until: self.now.plus(wait_ms) });
         self.tell(Input::Provider(op, StreamEvent::Held(Box::new(hold))));
         let Want::Wake(held, at) = self.turn.want() else { return self.turn.outcome().is_none() };

@@ -247,6 +247,7 @@ impl Turns {
                 shared: true,
                 because: Because::Hint,
                 in_budget: true,
+                open_ended: false,
             };
             return vec![StreamEvent::Held(Box::new(hold))];
         }

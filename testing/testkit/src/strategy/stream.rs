@@ -52,10 +52,13 @@ pub fn any_summary() -> impl Strategy<Value = StreamEvent> {
 /// A hold of up to a minute, occasionally an extremely long one.
 pub fn any_hold() -> impl Strategy<Value = Hold> {
     let wait = prop_oneof![8 => 0..60_000u64, 1 => Just(u64::MAX)];
-    (any_failure(), wait, any::<bool>(), any::<bool>()).prop_map(|(failure, wait_ms, shared, in_budget)| {
-        let because = if shared { Because::Refused } else { Because::Offline };
-        Hold { failure, wait_ms, shared, because, in_budget }
-    })
+    let (any_bool, charged) = (any::<bool>(), any::<[bool; 2]>());
+    (any_failure(), wait, any_bool, charged).prop_map(
+        |(failure, wait_ms, shared, [in_budget, open_ended])| {
+            let because = if shared { Because::Refused } else { Because::Offline };
+            Hold { failure, wait_ms, shared, because, in_budget, open_ended }
+        },
+    )
 }
 
 /// Up to three limits, with arbitrary numbers.
