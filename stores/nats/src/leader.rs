@@ -369,8 +369,9 @@ fn error_answer(error: &ReplyError) -> Answer {
     match error.err_code {
         10071 | 10164 => Answer::Conflict,
         10054 | 10097 => Answer::TooLarge,
-        // Not available, no leader, limits of the account or the server, not ready: refused before it was proposed.
-        10002 | 10008 | 10009 | 10023 | 10028 | 10039 | 10076 | 10163 => Answer::Later(what),
+        // No leader, limits of the account or the server, not ready: refused before it was proposed. Not so if JetStream is "temporarily
+        // unavailable" (10008): a leader that was replaced says that, too.
+        10002 | 10009 | 10023 | 10028 | 10039 | 10076 | 10163 => Answer::Later(what),
         // The store failed. If it is only full, nothing was stored on any server.
         10077 if error.description.contains("maximum") => Answer::Full(what),
         _ => Answer::Lost(what),
@@ -391,7 +392,8 @@ mod tests {
         assert!(matches!(answer(br#"{"stream":"EV","seq":7}"#), Answer::Stored(7)));
         assert!(matches!(error(10071, "wrong last sequence: 3"), Answer::Conflict));
         assert!(matches!(error(10164, "wrong last sequence"), Answer::Conflict));
-        assert!(matches!(error(10008, "temporarily unavailable"), Answer::Later(_)));
+        assert!(matches!(error(10023, "insufficient resources"), Answer::Later(_)));
+        assert!(matches!(error(10008, "temporarily unavailable"), Answer::Lost(_)));
         assert!(matches!(error(10077, "maximum bytes exceeded"), Answer::Full(_)));
         assert!(matches!(error(10077, "input/output error"), Answer::Lost(_)));
         assert!(matches!(error(1, "of a newer server"), Answer::Lost(_)));

@@ -28,7 +28,7 @@ pub const PROGRAM: &str = "EVERTURN_NATS_SERVER";
 const INSTALLED: &str = "nats/bin/nats-server";
 
 /// How long a server or an election may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Returns the `nats-server` program, or prints why the calling test is skipped.
 ///
@@ -300,7 +300,7 @@ pub async fn wait_for<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         if let Some(found) = look().await {
             return found;
         }
-        assert!(Instant::now() < until, "waited a minute until {what}");
+        assert!(Instant::now() < until, "waited {PATIENCE:?} until {what}");
         time::sleep(Duration::from_millis(20)).await;
     }
 }
