@@ -8,7 +8,7 @@ use everturn_ports::{JournalError, Version};
 use everturn_wire::ConversationId;
 
 use crate::{
-    error::failed,
+    error::{OUTDATED, failed},
     label::{self, Label, MAX_HEADERS},
     leader::{Answer, Leader, Patience},
     parts::{LARGE, PART, Parts},
@@ -25,9 +25,6 @@ pub(crate) struct Attempt<'j> {
     content: Bytes,
     extra: Vec<(&'static str, String)>,
 }
-
-/// What is said of a server that was replaced.
-const OUTDATED: &str = "its answers are older than what was stored";
 
 /// What is known about the subject after an attempt whose outcome is not.
 enum Found {

@@ -5,6 +5,9 @@ use std::{fmt, path::PathBuf};
 use everturn_ports::JournalError;
 use everturn_wire::ConversationId;
 
+/// What is said of a server that was replaced.
+pub(crate) const OUTDATED: &str = "its answers are older than what was stored";
+
 /// Where a journal is: its servers, without credentials, and its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {

@@ -29,10 +29,13 @@ use async_nats::connection::State;
 use everturn_ports::{JournalError, NodeId};
 use tokio::{
     task::AbortHandle,
-    time::{Instant, timeout},
+    time::{self, Instant, timeout},
 };
 
-use crate::{error::failed, leader::Leader};
+use crate::{
+    error::{OUTDATED, failed},
+    leader::Leader,
+};
 pub(crate) use list::NatsList;
 use projection::Projection;
 use shared::Shared;
@@ -43,9 +46,6 @@ const SOON: Duration = Duration::from_millis(20);
 
 /// Pause before the leader is asked again, if it knows less than was delivered.
 const BEHIND: Duration = Duration::from_millis(100);
-
-/// How many times it is asked again.
-const BEHIND_TIMES: usize = 10;
 
 /// The index. It begins to read when it is first used.
 #[derive(Debug)]
@@ -88,18 +88,24 @@ impl Index {
 
     /// Returns the sequence of the stream's newest message. Has everything read again if the stream is not what it was.
     async fn newest(&self) -> Result<u64, JournalError> {
-        for _ in 0..BEHIND_TIMES {
+        let patience = Instant::now() + self.leader.give_up_after;
+        loop {
             let delivered = self.shared.lock().delivered();
             let newest = self.leader.newest().await?;
-            // A server may deliver a message a moment before the leader counts it.
             if newest.sequence >= delivered || !self.shared.lock().is_of(&newest) {
                 return Ok(self.shared.check(&newest));
             }
-            tokio::time::sleep(BEHIND).await;
+            // A server may deliver a message a moment before the leader counts it. A leader that was replaced while it was frozen or
+            // cut off counts less until it notices, and the list must not go back to what it has.
+            if self.shared.lock().is_behind_for_long() {
+                self.shared.lost(&newest);
+                return Ok(newest.sequence);
+            }
+            if Instant::now() > patience {
+                return Err(failed(&self.leader.place, OUTDATED));
+            }
+            time::sleep(BEHIND).await;
         }
-        let newest = self.leader.newest().await?;
-        self.shared.lost(&newest);
-        Ok(newest.sequence)
     }
 
     /// Waits until everything up to this message is in the index.

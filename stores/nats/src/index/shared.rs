@@ -14,6 +14,10 @@ use crate::{label::REMOVAL_KEPT, leader::Newest};
 /// How many changes a slow receiver may lag behind.
 const PLACES: usize = 1024;
 
+/// How long a leader may count less than was delivered until the rest is taken for lost. One that was replaced notices within seconds, but
+/// its machine may be slow. Meanwhile, the list cannot be read.
+const LOST: Duration = Duration::from_secs(30);
+
 /// How many messages are taken in before readers check whether they have all that they wait for.
 const BETWEEN: u64 = 256;
 
@@ -47,6 +51,8 @@ pub(super) struct State {
     created: Option<SystemTime>,
     /// When it was last known to be complete.
     confirmed: Option<Moment>,
+    /// Since when the leader has counted less than was delivered.
+    behind: Option<Instant>,
 }
 
 /// Now, by two clocks: one does not count while the machine is suspended, and the other can be set.
@@ -102,6 +108,11 @@ impl State {
         self.created.is_none_or(|created| created == newest.created)
     }
 
+    /// Whether the leader has counted less than was delivered for so long that the rest must be lost.
+    pub(super) fn is_behind_for_long(&mut self) -> bool {
+        self.behind.get_or_insert_with(Instant::now).elapsed() > LOST
+    }
+
     fn clear(&mut self) {
         *self = Self { generation: self.generation + 1, ..Self::default() };
     }
@@ -141,6 +152,7 @@ impl Shared {
             self.restart();
         }
         state.created = Some(newest.created);
+        state.behind = None;
         newest.sequence
     }
 

@@ -2,6 +2,8 @@
 //! meanwhile.
 
 use std::{
+    fs,
+    path::Path,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -212,4 +214,53 @@ async fn a_list_fails_when_the_server_is_gone_and_works_when_it_is_back() {
     server.server.restart();
     let back = async || journal.conversations(first(9)).await.ok().filter(|listed| listed.len() == 3);
     wait_for("the list", back).await;
+}
+
+/// Its data is replaced by an older copy, as of a leader that was cut off and has not noticed that there is another one.
+#[tokio::test]
+async fn a_list_fails_and_does_not_go_back_while_the_server_is_outdated() {
+    let Some(mut server) = Server::start("").await else { return };
+    let mut options = server.options();
+    (options.answer_within, options.give_up_after) = (Duration::from_millis(200), Duration::from_secs(2));
+    let journal = journal(&options).await;
+    let listed = async |count| {
+        let listed =
+            async || journal.conversations(first(9)).await.ok().filter(|listed| listed.len() == count);
+        wait_for("the list", listed).await
+    };
+    let data = server.directory.path().join("single/jetstream");
+    let place = |name: &str| server.directory.path().join(name);
+    let (older, newer) = (place("older"), place("newer"));
+    fill(&journal, 1..4).await;
+    listed(3).await;
+    server.server.kill();
+    copy(&data, &older);
+    server.server.restart();
+    listed(3).await;
+    fill(&journal, 4..8).await;
+    listed(7).await;
+    server.server.kill();
+    fs::rename(&data, &newer).unwrap();
+    copy(&older, &data);
+    server.server.restart();
+    server.server.wait_until_healthy().await;
+    let error = journal.conversations(first(9)).await.unwrap_err();
+    assert!(error.to_string().contains("older than what was stored"), "{error}");
+    server.server.kill();
+    fs::remove_dir_all(&data).unwrap();
+    fs::rename(&newer, &data).unwrap();
+    server.server.restart();
+    listed(7).await;
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => _ = fs::copy(entry.path(), to).unwrap(),
+        }
+    }
 }

@@ -15,7 +15,7 @@ pub(crate) static CLUSTER: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_ne
 /// A server with its directory.
 pub(crate) struct Server {
     pub(crate) server: NatsServer,
-    pub(crate) _directory: TempDir,
+    pub(crate) directory: TempDir,
     journals: Cell<u32>,
 }
 
@@ -29,7 +29,7 @@ impl Server {
         let program = nats::program()?;
         let directory = tempfile::tempdir().unwrap();
         let server = NatsServer::start(&program, directory.path(), more).await;
-        Some(Self { server, _directory: directory, journals: Cell::new(0) })
+        Some(Self { server, directory: directory, journals: Cell::new(0) })
     }
 
     /// Returns options for a new journal.
