@@ -123,7 +123,9 @@ fn told(state: &RetrySettingsState) -> String {
             Value::String(word) => word.clone(),
             number => number.to_string(),
         };
-        lines.push(format!("  {name:<12} {shown}{here}"));
+        // What can be withdrawn here is not kept.
+        let other = if name == "afterContent" { "  (of other clients; rewind here)" } else { "" };
+        lines.push(format!("  {name:<12} {shown}{here}{other}"));
     }
     lines.join("\n")
 }
@@ -169,13 +171,16 @@ mod tests {
         let state = RetrySettingsState {
             conversation_id: Some("c".into()),
             set: settings(json!({ "baseDelayMs": 70 })),
-            effective: settings(json!({ "preset": "interactive", "enabled": true, "baseDelayMs": 70 })),
+            effective: settings(
+                json!({ "preset": "interactive", "enabled": true, "baseDelayMs": 70, "afterContent": "keep" }),
+            ),
         };
         let expected = [
             "Retry settings of this conversation, from the next turn on:",
             "  preset       interactive",
             "  enabled      on",
             "  baseDelayMs  70  (set here)",
+            "  afterContent keep  (of other clients; rewind here)",
         ];
         assert_eq!(told(&state).lines().collect::<Vec<_>>(), expected);
     }

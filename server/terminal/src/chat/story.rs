@@ -287,7 +287,8 @@ impl Story {
         if retry.phase != RetryPhase::Asking {
             return Ok(());
         }
-        let count = Count { attempt: retry.attempt, of: retry.max_attempts };
+        let is_shared = retry.shared == Some(true);
+        let count = Count { attempt: retry.attempt, of: retry.max_attempts, is_shared };
         self.chain = Some(Chain::Asking(count));
         view.status(Status::AskingAgain { count, of_summary: self.compaction.is_some() })
     }

@@ -107,21 +107,24 @@ pub(super) enum Status {
     Stopping,
 }
 
-/// The number of a retry within its step.
+/// The number of a retry within its step. `Display` has it in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Count {
     /// 0-based, as the wire has it.
     pub(super) attempt: u32,
     /// The maximum number of retries, if there is one.
     pub(super) of: Option<u32>,
+    /// Whether no call was made before, so that there is nothing to count.
+    pub(super) is_shared: bool,
 }
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempt = u64::from(self.attempt) + 1;
         match self.of {
-            Some(of) => write!(f, "{attempt}/{of}"),
-            None => write!(f, "{attempt}"),
+            _ if self.is_shared => Ok(()),
+            Some(of) => write!(f, " ({attempt}/{of})"),
+            None => write!(f, " ({attempt})"),
         }
     }
 }
@@ -213,8 +216,8 @@ impl Wait {
             false if self.of_caller => {
                 format!("Waiting for a limit of this token, {}...", wording::time(left))
             }
-            true => format!("Retrying{what} ({count}) now..."),
-            false => format!("Retrying{what} ({count}) in {}...", wording::time(left)),
+            true => format!("Retrying{what}{count} now..."),
+            false => format!("Retrying{what}{count} in {}...", wording::time(left)),
         }
     }
 }
@@ -227,8 +230,8 @@ mod tests {
     async fn a_wait_counts_down_to_one_and_then_is_over() {
         let now = Instant::now();
         let until = now + Duration::from_secs(5);
-        let wait =
-            Wait { count: Count { attempt: 0, of: Some(21) }, until, of_summary: false, of_caller: false };
+        let count = Count { attempt: 0, of: Some(21), is_shared: false };
+        let wait = Wait { count, until, of_summary: false, of_caller: false };
         for (ms, expected) in [
             (0, "Retrying (1/21) in 5s..."),
             (999, "Retrying (1/21) in 5s..."),
@@ -239,7 +242,9 @@ mod tests {
         ] {
             assert_eq!(wait.words(now + Duration::from_millis(ms)), expected, "after {ms} ms");
         }
-        let endless = Wait { count: Count { attempt: 7, of: None }, of_summary: true, ..wait };
+        let shared = Wait { count: Count { is_shared: true, ..count }, ..wait.clone() };
+        assert_eq!(shared.words(now), "Retrying in 5s...");
+        let endless = Wait { count: Count { attempt: 7, of: None, ..count }, of_summary: true, ..wait };
         assert_eq!(endless.words(now), "Retrying the summary (8) in 5s...");
         let limited = Wait { of_caller: true, ..endless };
         assert_eq!(limited.words(now), "Waiting for a limit of this token, 5s...");

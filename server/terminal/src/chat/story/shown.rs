@@ -41,13 +41,21 @@ impl Story {
                 view.status(Status::Asking)
             }
             EventBody::ProviderRetry {
-                attempt, delay_ms, next_at, message, max_attempts, because, ..
+                attempt,
+                delay_ms,
+                next_at,
+                message,
+                max_attempts,
+                shared,
+                because,
+                ..
             } => {
                 // The event may arrive late: wait only for the remaining time, and never longer than was decided.
                 let delay = Duration::from_millis(delay_ms);
                 let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
                 let of_caller = because == Some(Because::CallerLimit);
-                self.retry(Count { attempt, of: max_attempts }, delay, of_caller, &message, view)?;
+                let count = Count { attempt, of: max_attempts, is_shared: shared == Some(true) };
+                self.retry(count, delay, of_caller, &message, view)?;
                 // Its message says which limit of the caller is used up.
                 if because != mem::replace(&mut self.because, because)
                     && let Some(because) = because.filter(|_| !of_caller)
@@ -144,7 +152,7 @@ impl Story {
         view: &mut dyn View,
     ) -> io::Result<()> {
         self.on_step();
-        self.retries += 1;
+        self.retries += u32::from(!count.is_shared);
         self.step_retries = count.attempt.saturating_add(1);
         let failure = wording::brief(message);
         // A repeated failure is shown only once.

@@ -231,7 +231,7 @@ impl<W: Write> Live<W> {
             Status::Retrying(wait) => wait.words(now),
             Status::AskingAgain { count, of_summary } => {
                 let what = if *of_summary { " for the summary" } else { "" };
-                let asking = timed(&format!("Asking again{what} ({count})"));
+                let asking = timed(&format!("Asking again{what}{count}"));
                 if self.has_keys { format!("{asking} (esc to cancel)") } else { asking }
             }
             Status::Silent(silence) if self.has_keys && silence.may_ask_again => {

@@ -168,7 +168,7 @@ mod tests {
         view.reasoning("hm").unwrap();
         view.line(&Line::Failure("HTTP 529: Overloaded".to_owned())).unwrap();
         view.status(Status::Retrying(Wait {
-            count: Count { attempt: 0, of: Some(21) },
+            count: Count { attempt: 0, of: Some(21), is_shared: false },
             until,
             of_summary: false,
             of_caller: false,

@@ -30,7 +30,7 @@ impl Terminal {
 fn retrying(seconds: u64) -> Status {
     let until = Instant::now() + Duration::from_secs(seconds);
     Status::Retrying(Wait {
-        count: Count { attempt: 0, of: Some(3) },
+        count: Count { attempt: 0, of: Some(3), is_shared: false },
         until,
         of_summary: false,
         of_caller: false,
@@ -165,7 +165,10 @@ async fn a_silence_and_a_retry_under_way_say_what_keys_do() {
     assert_eq!(at(&terminal), "Nothing new for 0 ms (gives up at 12:03)");
     terminal
         .view
-        .status(Status::AskingAgain { count: Count { attempt: 0, of: Some(3) }, of_summary: false })
+        .status(Status::AskingAgain {
+            count: Count { attempt: 0, of: Some(3), is_shared: false },
+            of_summary: false,
+        })
         .unwrap();
     assert_eq!(at(&terminal), "Asking again (1/3)... (esc to cancel)");
 }
