@@ -69,10 +69,10 @@ fn a_hold_whose_end_nobody_knows_is_cut_to_the_budget_until_that_is_used_up() {
     let sleeps = |told: &str| -> Vec<String> {
         told.lines().filter_map(|line| line.split_once("> sleep ")).map(|(_, ms)| ms.to_owned()).collect()
     };
-    let told = play(&script(vec![held(20_000), held(20_000), says("Hello")])).to_string();
+    let told = play(&script(vec![held(20_000), held(20_000), says("Hello")]));
     assert_eq!(sleeps(&told), ["20000", "10000"], "{told}");
     assert!(told.contains("30000 text-delta"), "{told}");
-    let told = play(&script(vec![held(u64::MAX), held(1)])).to_string();
+    let told = play(&script(vec![held(u64::MAX), held(1)]));
     assert_eq!(sleeps(&told), ["30000"], "{told}");
     assert!(told.contains("outcome=\"too-long\""), "{told}");
 }

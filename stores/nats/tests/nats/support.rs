@@ -29,7 +29,7 @@ impl Server {
         let program = nats::program()?;
         let directory = tempfile::tempdir().unwrap();
         let server = NatsServer::start(&program, directory.path(), more).await;
-        Some(Self { server, directory: directory, journals: Cell::new(0) })
+        Some(Self { server, directory, journals: Cell::new(0) })
     }
 
     /// Returns options for a new journal.
