@@ -720,6 +720,8 @@ export interface CompactionStartedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The provider's refusal, verbatim, if an overflow is the cause. */
+  message?: string;
 }
 
 /** The id of a conversation: an append-only log of chunks with one writer. */

@@ -402,6 +402,9 @@ pub enum EventBody {
         step_id: StepId,
         /// The reason.
         cause: CompactionCause,
+        /// The provider's refusal, verbatim, if an overflow is the cause.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     },
     /// Extension: the compaction ended; sent once per `compaction-started`. The summary is kept as a `system` chunk.
     /// Transient.

@@ -1,6 +1,6 @@
 //! Compaction: replaces the older part of a history that does not fit the model's context, then asks the step again.
 
-use alloc::{boxed::Box, format};
+use alloc::{boxed::Box, format, string::String};
 use core::mem;
 
 use everturn_wire::{
@@ -28,7 +28,7 @@ impl Turn {
         fx.tell(EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None });
         let mut turn = Self::new(id, settings, now);
         turn.choose_first_target(now, schedule, fx);
-        turn.compact(now, CompactionCause::Requested, schedule, fx);
+        turn.compact(now, (CompactionCause::Requested, None), schedule, fx);
         turn
     }
 
@@ -92,24 +92,24 @@ impl Turn {
     /// the step has overflowed.
     pub(super) fn on_nearly_full(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         if self.may_compact_ahead() {
-            return self.compact(now, CompactionCause::Ahead, schedule, fx);
+            return self.compact(now, (CompactionCause::Ahead, None), schedule, fx);
         }
         let message = "the conversation barely fits the model's context";
         self.on_failed(now, Failure::new(Category::ContextOverflow, false, message), schedule, fx);
     }
 
-    /// Starts a summary.
+    /// Starts a summary. `message`: the refusal that calls for it.
     pub(super) fn compact(
         &mut self,
         now: Millis,
-        cause: CompactionCause,
+        (cause, message): (CompactionCause, Option<String>),
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         let (op, answering) = (streaming.op, streaming.ledger.clone());
         self.end_retries(RetryOutcome::NotRetryable, None, fx);
-        fx.tell(EventBody::CompactionStarted { step_id: self.step_id(op.step), cause });
+        fx.tell(EventBody::CompactionStarted { step_id: self.step_id(op.step), cause, message });
         let (target, is_chosen, out) = (self.target, self.is_chosen, answering.out.clone());
         let summarizing = Some(Box::new(Summarizing { cause, target, is_chosen, out }));
         // From here on, the step asks the targets that summarize.

@@ -46,7 +46,7 @@ fn an_overflow_is_summarized_once_and_the_same_step_is_asked_again() {
         0 user-message text="Hi"
         0 turn-start
         0 > call 0.0
-        0 compaction-started cause="overflow"
+        0 compaction-started cause="overflow" message="HTTP 400: too long"
         0 > call 0.1
        20 usage usage={"inputTokens":900,"outputTokens":40}
        20 | System system keepsFrom=7 text="They spoke of the weather."
@@ -124,7 +124,7 @@ fn a_call_for_a_summary_is_retried_like_any_other() {
      5000 status retry=asking/0 status="active"
      5000 > call 0.1
      5000 retry-ended attempts=1 outcome="not-retryable"
-     5000 compaction-started cause="overflow"
+     5000 compaction-started cause="overflow" message="HTTP 400: too long"
      5000 > call 0.2
      5000 provider-retry attempt=0 category="overloaded" code="429" delayMs=5000 maxAttempts=21 message="HTTP 429: busy"
      5000 > sleep 5000

@@ -1,5 +1,6 @@
 // Compaction: a line while earlier messages are being summarized, then the summary, collapsed.
 import { element } from './element.js';
+import { readable } from './readable.js';
 import { oneLine, visible } from './visible.js';
 
 /** Maximum length of the reason why there is no summary, in characters. */
@@ -22,14 +23,14 @@ export class Compaction {
   node;
   #isAhead;
 
-  constructor({ cause }) {
+  constructor({ cause, message }) {
     this.#isAhead = cause === 'ahead';
     const why = this.#isAhead ? 'is nearly' : 'is';
     const text =
       cause === 'requested'
         ? 'Summarizing earlier messages…'
         : `The conversation ${why} too long for the model: summarizing earlier messages…`;
-    this.node = element('p', { className: 'note summarizing' }, text);
+    this.node = element('p', { className: 'note summarizing' }, message ? `${text} (${oneLine(readable(message), LONGEST)})` : text);
   }
 
   /** Shows the outcome, unless the turn ends with it. */

@@ -395,7 +395,10 @@ fn report() -> Vec<EventBody> {
 }
 
 fn compaction() -> Vec<EventBody> {
-    let started = |cause| EventBody::CompactionStarted { step_id: step(), cause };
+    let started = |cause| {
+        let message = (cause == CompactionCause::Overflow).then(|| "HTTP 400: 9 tokens are too many".into());
+        EventBody::CompactionStarted { step_id: step(), cause, message }
+    };
     let completed = |outcome, message: Option<&str>| EventBody::CompactionCompleted {
         step_id: step(),
         outcome,

@@ -10,7 +10,13 @@ impl Story {
         if self.compaction.is_some() { Status::Summarizing } else { Status::Asking }
     }
 
-    pub(super) fn compacting(&mut self, cause: CompactionCause, view: &mut dyn View) -> io::Result<()> {
+    /// `message`: the provider's refusal, which has the figures.
+    pub(super) fn compacting(
+        &mut self,
+        cause: CompactionCause,
+        message: Option<&str>,
+        view: &mut dyn View,
+    ) -> io::Result<()> {
         self.compaction = Some(cause);
         self.on_step();
         let why = match cause {
@@ -18,6 +24,9 @@ impl Story {
             CompactionCause::Requested => None,
             _ => Some("is"),
         };
+        if let Some(message) = message {
+            view.line(&Line::Failure(wording::brief(message)))?;
+        }
         if let Some(why) = why {
             let note =
                 format!("The conversation {why} too long for the model: summarizing earlier messages.");

@@ -130,7 +130,9 @@ impl Story {
             body @ (EventBody::ReportMissing { .. }
             | EventBody::ReportForced { .. }
             | EventBody::FinalReport(_)) => self.on_report(body, view),
-            EventBody::CompactionStarted { cause, .. } => self.compacting(cause, view),
+            EventBody::CompactionStarted { cause, message, .. } => {
+                self.compacting(cause, message.as_deref(), view)
+            }
             EventBody::CompactionCompleted { outcome, message, .. } => {
                 self.compacted(outcome, message.as_deref(), view)
             }

@@ -3,7 +3,8 @@ use everturn_wire::{CompactionCause, CompactionOutcome};
 use super::*;
 
 fn started(cause: CompactionCause) -> EventBody {
-    EventBody::CompactionStarted { step_id: StepId::new(&"t".into(), 0), cause }
+    let message = (cause == CompactionCause::Overflow).then(|| "HTTP 400: 9 tokens are too many".to_owned());
+    EventBody::CompactionStarted { step_id: StepId::new(&"t".into(), 0), cause, message }
 }
 
 fn completed(outcome: CompactionOutcome) -> EventBody {
@@ -28,7 +29,8 @@ async fn a_summary_is_a_line_when_it_begins_and_one_when_it_is_there() {
         text("Hello"),
     ];
     let (out, err, ending) = tell(events.into_iter().chain(done(DoneReason::Stop)));
-    let expected = "The conversation is too long for the model: summarizing earlier messages.\n\
+    let expected = "HTTP 400: 9 tokens are too many\n\
+                    The conversation is too long for the model: summarizing earlier messages.\n\
                     HTTP 529: Overloaded\nRetrying the summary (1/3) in 5s...\n\
                     Earlier messages were summarized for the model.\nRetrying (1/3) in 5s...\n\
                     Answered after 2 retries, in 15s.\n";
@@ -52,5 +54,5 @@ async fn a_summary_that_cannot_be_made_is_told_once() {
     let stopped = [started(CompactionCause::Overflow), completed(CompactionOutcome::Cancelled)];
     let idle = EventBody::Status { status: ConversationStatus::Idle, retry: None };
     let (_, err, ending) = tell(stopped.into_iter().chain(done(DoneReason::Aborted)).chain([idle]));
-    assert_eq!((err.lines().count(), ending), (2, Some(Ending::Cancelled)), "{err}");
+    assert_eq!((err.lines().count(), ending), (3, Some(Ending::Cancelled)), "{err}");
 }
