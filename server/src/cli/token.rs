@@ -108,6 +108,13 @@ fn pattern(text: &str) -> Result<String, String> {
     if text.contains('/') || text.starts_with('*') {
         return Ok(text.to_owned());
     }
+    // It could be meant as none of them, or as no limit.
+    if matches!(text, "none" | "all" | "") {
+        return Err(
+            "write '*' for all models; a caller that may use none has no use for its token: revoke it"
+                .to_owned(),
+        );
+    }
     Err(format!(
         "models are named NAME/MODEL: write */{text} for one of any provider, or {text}/* for all of one"
     ))
@@ -122,7 +129,7 @@ impl Terms {
         change(&mut table.parallel, self.parallel);
         change(&mut table.money_per_day, self.money_per_day);
         if !self.models.is_empty() {
-            table.models = self.models;
+            table.models = if self.models == ["*"] { Vec::new() } else { self.models };
         }
         if self.priority.is_some() {
             table.priority = self.priority.filter(|priority| *priority == Priority::Background);

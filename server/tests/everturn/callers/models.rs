@@ -67,4 +67,8 @@ async fn a_caller_sees_and_uses_its_models_alone() {
         world.ask(&token, "POST", "/chat", Some(&json!({ "message": "hi", "conversationId": "c" }))).await;
     assert_eq!(told.status, 200);
     assert_eq!(world.json(&token, "/conversations").await[0]["model"], "claude/claude-a");
+    let limit = async |models: &str| world.home.run(&["token", "limit", "cleo", "--models", models]).await;
+    let unclear = limit("none").await;
+    assert!(!unclear.status.success() && stderr(&unclear).contains("write '*' for all models"));
+    assert_eq!(stdout(&limit("*").await), "cleo: no limits\n");
 }
