@@ -359,7 +359,7 @@ test('the token is sent over HTTP and WebSocket', async () => {
     await page.locator('#token button').click();
   };
   await answer('wrong');
-  await page.locator('#token-note', { hasText: 'not accepted' }).waitFor();
+  await page.locator('#token-note', { hasText: 'does not know this token' }).waitFor();
   await answer(server.token);
   await until(() => document.querySelector('#model option') !== null);
   const turn = await begin();

@@ -93,7 +93,7 @@ export class ScriptedServer {
       return body ? reply(200, body, TYPES[file.split('.').at(-1)]) : reply(404, { error: 'no such file' });
     }
     if (this.token && request.headers.authorization !== `Bearer ${this.token}`) {
-      return reply(401, { error: 'a token is required' });
+      return reply(401, { error: request.headers.authorization ? 'this server does not know this token' : 'a token is required' });
     }
     if (pathname === '/models') return reply(200, { models: this.models });
     if (pathname === '/tools') return reply(200, this.tools);
