@@ -720,7 +720,7 @@ export interface CompactionStartedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
-  /** The provider's refusal, verbatim, if an overflow is the cause. */
+  /** The failure, if an overflow is the cause: the provider's refusal, verbatim, or that the request barely fits. */
   message?: string;
 }
 

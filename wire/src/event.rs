@@ -402,7 +402,7 @@ pub enum EventBody {
         step_id: StepId,
         /// The reason.
         cause: CompactionCause,
-        /// The provider's refusal, verbatim, if an overflow is the cause.
+        /// The failure, if an overflow is the cause: the provider's refusal, verbatim, or that the request barely fits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },

@@ -10,6 +10,9 @@ use proptest::prelude::*;
 
 use crate::property::config;
 
+/// How long a review may take, in milliseconds.
+const REVIEW_MS: u64 = 3_600_000;
+
 /// The only tool that may run again.
 const IDEMPOTENT: &str = "again";
 
@@ -82,9 +85,13 @@ fn patient_with_crashes(script: Script, eager_tools: bool) -> Script {
     let may_run_again: &[&str] =
         if must_report { &["read", "slow", "nothing", IDEMPOTENT] } else { &[IDEMPOTENT] };
     let idempotent_tools = may_run_again.iter().copied().map(Into::into).collect();
-    // A review that is put off is so until its time is over, of which a crash takes a part. Then it failed, or timed out.
+    // Otherwise a review is put off until its time is over, of which a crash takes a part. Then it failed, or timed out.
     let mut reviewer = script.reviewer;
-    reviewer.retain(|(_, answer)| !matches!(answer, ReviewAnswer::Held(_)));
+    for (_, answer) in &mut reviewer {
+        if let ReviewAnswer::Held(failure) = answer {
+            failure.hint_ms = Some(REVIEW_MS);
+        }
+    }
     Script {
         reviewer,
         settings: Settings { max_recoveries: 9, eager_tools, idempotent_tools, ..script.settings },
@@ -121,7 +128,7 @@ fn with_long_timeout(check: Check) -> Check {
     match check {
         Check::Person(approval) => Check::Person(patient(approval)),
         Check::Review { otherwise, .. } => {
-            Check::Review { within_ms: 3_600_000, otherwise: otherwise.map(patient) }
+            Check::Review { within_ms: REVIEW_MS, otherwise: otherwise.map(patient) }
         }
         refused => refused,
     }

@@ -47,8 +47,9 @@ async function answered(method, path, body, patience = PATIENCE_MS) {
   noteClock(response);
   if (response.ok) return response;
   const told = await response.json().catch(() => undefined);
-  // Without its conversations, the page can do nothing.
-  if (response.status === 401 || (response.status === 403 && path === CONVERSATIONS)) {
+  // Without conversations, the page can do nothing. A 403 without a token has another cause.
+  const isUseless = response.status === 403 && path === CONVERSATIONS && sent.authorization;
+  if (response.status === 401 || isUseless) {
     await ask(sent.authorization, told?.error);
     return answered(method, path, body, patience);
   }

@@ -36,12 +36,12 @@ function unread() {
   return new Promise((resolve) => (byId('caller-token').hidden ? resolve() : dialog.addEventListener('close', resolve, { once: true })));
 }
 
-function asked(refused, why = 'Token not accepted') {
+function asked(refused, why) {
   return new Promise((resolve) => {
     const dialog = byId('token');
     const field = byId('token-field');
-    // The rest says how programs send it.
-    const [reason] = why.split(';');
+    // The rest says how programs send it. A proxy may answer anything.
+    const reason = (typeof why === 'string' && why.split(';')[0]) || 'Token not accepted';
     if (refused) byId('token-note').textContent = `${reason[0].toUpperCase()}${reason.slice(1)}. Try another one.`;
     field.value = '';
     dialog.showModal();

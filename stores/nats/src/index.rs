@@ -97,7 +97,7 @@ impl Index {
             }
             // A server may deliver a message a moment before the leader counts it. A leader that was replaced while it was frozen or
             // cut off counts less until it notices, and the list must not go back to what it has.
-            if self.shared.lock().is_behind_for_long() {
+            if self.shared.lock().is_behind_for_long(std::time::Instant::now()) {
                 self.shared.lost(&newest);
                 return Ok(newest.sequence);
             }

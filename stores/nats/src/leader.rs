@@ -369,8 +369,8 @@ fn error_answer(error: &ReplyError) -> Answer {
     match error.err_code {
         10071 | 10164 => Answer::Conflict,
         10054 | 10097 => Answer::TooLarge,
-        // No leader, limits of the account or the server, not ready: refused before it was proposed. Not so if JetStream is "temporarily
-        // unavailable" (10008): a leader that was replaced says that, too.
+        // No leader, limits of the account or the server, not ready: refused before it was proposed. Nothing says that of
+        // "temporarily unavailable" (10008), so its outcome counts as unknown.
         10002 | 10009 | 10023 | 10028 | 10039 | 10076 | 10163 => Answer::Later(what),
         // The store failed. If it is only full, nothing was stored on any server.
         10077 if error.description.contains("maximum") => Answer::Full(what),

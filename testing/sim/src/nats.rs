@@ -28,7 +28,7 @@ pub const PROGRAM: &str = "EVERTURN_NATS_SERVER";
 const INSTALLED: &str = "nats/bin/nats-server";
 
 /// How long a server or an election may take.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the `nats-server` program, or prints why the calling test is skipped.
 ///

@@ -1,7 +1,7 @@
 //! Messages that are not typed interactively.
 
 use std::{
-    io::{self, IsTerminal as _, Read},
+    io::{self, IsTerminal as _, Read, Write as _},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::Duration,
@@ -49,7 +49,9 @@ pub(super) fn of_script(args: &args::Chat) -> Result<Option<String>> {
             let (ended, waits) = mpsc::channel::<()>();
             thread::spawn(move || {
                 if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                    eprintln!(
+                    // Without standard error, nobody can be told.
+                    let _ = writeln!(
+                        io::stderr(),
                         "Reading standard input, which is appended to the message; < /dev/null leaves it out."
                     );
                 }

@@ -51,8 +51,8 @@ pub(super) struct State {
     created: Option<SystemTime>,
     /// When it was last known to be complete.
     confirmed: Option<Moment>,
-    /// Since when the leader has counted less than was delivered.
-    behind: Option<Instant>,
+    /// Since when, and when last, the leader was seen to count less than was delivered.
+    behind: Option<(Instant, Instant)>,
 }
 
 /// Now, by two clocks: one does not count while the machine is suspended, and the other can be set.
@@ -108,9 +108,13 @@ impl State {
         self.created.is_none_or(|created| created == newest.created)
     }
 
-    /// Whether the leader has counted less than was delivered for so long that the rest must be lost.
-    pub(super) fn is_behind_for_long(&mut self) -> bool {
-        self.behind.get_or_insert_with(Instant::now).elapsed() > LOST
+    /// Notes that the leader counts less than was delivered. Returns whether that has been so for long enough that the rest must be
+    /// lost. What was seen long ago, by a reading that was given up, says nothing about the time since.
+    pub(super) fn is_behind_for_long(&mut self, now: Instant) -> bool {
+        let recent = self.behind.filter(|(_, last)| now.duration_since(*last) <= LOST);
+        let since = recent.map_or(now, |(since, _)| since);
+        self.behind = Some((since, now));
+        now.duration_since(since) > LOST
     }
 
     fn clear(&mut self) {
@@ -247,6 +251,14 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_leader_is_behind_for_long_if_nothing_else_was_seen_for_half_a_minute() {
+        let (mut state, begun) = (State::default(), Instant::now());
+        let mut seen = |seconds| state.is_behind_for_long(begun + Duration::from_secs(seconds));
+        assert_eq!([0, 10, 30, 31].map(&mut seen), [false, false, false, true]);
+        assert_eq!([62, 80, 92, 93].map(seen), [false, false, false, true], "after a pause, it begins anew");
+    }
 
     #[test]
     fn a_removal_may_be_missed_after_half_the_time_that_its_mark_lasts() {
