@@ -16,6 +16,7 @@ use everturn_sim::{
     relay::{Mode, Relay},
 };
 use everturn_store_postgres::{Options, PostgresJournal};
+use tokio::time::timeout;
 
 use crate::support::Server;
 
@@ -25,6 +26,9 @@ const SEEDS: u64 = 6;
 /// How often an answer is lost and Postgres is killed, and the number of successful appends before each.
 const FAULTS: usize = 3;
 const BETWEEN: usize = 60;
+
+/// How long answers are dropped. If those that were under way are of readings, no append is sent any more: there is no connection.
+const DROPS: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rivals_are_told_what_could_be_told_one_after_another() {
@@ -59,10 +63,16 @@ async fn rivals_are_told_what_could_be_told_one_after_another() {
     for _ in 0..FAULTS {
         more().await;
         let lost = postgres.lost_answers();
-        relay.mode.send_replace(Mode::DropAnswers);
-        wait_for("an answer is lost", async || (postgres.lost_answers() > lost).then_some(())).await;
-        relay.mode.send_replace(Mode::Relay);
-        more().await;
+        let is_lost = async || (postgres.lost_answers() > lost).then_some(());
+        loop {
+            relay.mode.send_replace(Mode::DropAnswers);
+            let dropped = timeout(DROPS, wait_for("an answer is lost", is_lost)).await;
+            relay.mode.send_replace(Mode::Relay);
+            more().await;
+            if dropped.is_ok() {
+                break;
+            }
+        }
         server.server.restart().await;
     }
     more().await;
