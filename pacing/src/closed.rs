@@ -52,15 +52,19 @@ pub(crate) enum State {
 
 impl Closed {
     pub(crate) fn state(&self, turn: &TurnId, now: Millis) -> State {
-        let is_elsewhere = self.probed_elsewhere.is_some_and(|until| now < until);
         match (self.hint_ends, self.probe_at) {
             (Some(at), _) if now < at && self.refused.as_ref() == Some(turn) => State::Hinted(at),
             (Some(at), probe_at) if now < at => State::Hinted(at.max(probe_at.unwrap_or(at))),
-            _ if self.probe.is_some() || is_elsewhere => State::Probed,
+            _ if self.probe.is_some() || self.believed_until(now).is_some() => State::Probed,
             (_, Some(at)) if now < at && self.refused.as_ref() != Some(turn) => State::Refused(at),
             (None, None) => State::Open,
             _ => State::MayProbe,
         }
+    }
+
+    /// Returns until when another node is believed to be finding out.
+    pub(crate) fn believed_until(&self, now: Millis) -> Option<Millis> {
+        self.probed_elsewhere.filter(|until| now < *until)
     }
 
     /// Returns the reason why others wait: this one, unless there is no network.

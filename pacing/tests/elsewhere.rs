@@ -106,6 +106,23 @@ fn turns_that_lose_the_network_together_wait_as_long_as_the_first_of_them() {
 }
 
 #[test]
+fn a_call_that_looked_for_the_network_in_vain_holds_nobody() {
+    let mut pacer = Pacer::new();
+    let late = goes(&mut pacer, "b", 0);
+    assert_eq!(unreached(&mut pacer, "a", Unreached::NoRoute, 100), Some(5_000));
+    let (ticket, turn) = (goes(&mut pacer, "a", 5_100), TurnId::from("a"));
+    // An answer to a call from before arrives meanwhile, and asks for more patience.
+    let refusal = Failure { hint_ms: Some(1_000), ..Failure::new(Category::RateLimited, true, "HTTP 429") };
+    pacer.refused(TARGET, late, &refusal, &Limits::default(), Millis(5_200));
+    let failure =
+        Failure { unreached: Some(Unreached::NoRoute), ..Failure::new(Category::Network, true, "no") };
+    let until = pacer.unreached(TARGET, ticket, &call(&turn), &failure, Millis(5_300));
+    assert_eq!(until, Some(Millis(6_200)));
+    assert!(!pacer.is_probed(TARGET));
+    assert_eq!(pacer.let_go(9, Millis(6_200)), [turn]);
+}
+
+#[test]
 fn while_others_answer_or_after_a_day_it_is_not_the_network() {
     let mut pacer = Pacer::new();
     answered(&mut pacer, "a", 500);
@@ -210,6 +227,7 @@ fn a_process_that_falls_silent_holds_nobody_up() {
     let [_, mut b] = two(Some(10_000));
     b.probed_elsewhere(TARGET, Millis(110_000));
     assert_eq!(waits(&mut b, "x", 120_000).1, Because::Probe);
+    assert_eq!(b.next_at(Millis(120_000)), Some(Millis(125_000)));
     goes(&mut b, "x", 125_000);
 }
 

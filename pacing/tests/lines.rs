@@ -26,24 +26,82 @@ fn requests(limit: u64, remaining: u64, reset_ms: u64) -> Limits {
 
 #[derive(Clone, Debug)]
 enum Act {
-    Ask { turn: u8, target: usize },
-    Hear { nth: usize, told: Option<(u8, u32)> },
-    End { nth: usize },
-    Refuse { nth: usize, hint_ms: Option<u32>, unreached: Option<Unreached> },
-    Forget { turn: u8 },
+    Ask {
+        turn: u8,
+        target: usize,
+    },
+    Hear {
+        nth: usize,
+        told: Option<(u8, u32)>,
+    },
+    End {
+        nth: usize,
+    },
+    Refuse {
+        nth: usize,
+        category: Category,
+        hint_ms: Option<u32>,
+        unreached: Option<Unreached>,
+    },
+    /// A person asks for a call.
+    Insist {
+        turn: u8,
+        target: usize,
+    },
+    Elsewhere {
+        target: usize,
+        what: Elsewhere,
+    },
+    Forget {
+        turn: u8,
+    },
     LetGo,
-    Pass { ms: u32 },
+    Pass {
+        ms: u32,
+    },
 }
 
-fn act() -> impl Strategy<Value = Act> {
+/// What another process tells of a target.
+#[derive(Clone, Debug)]
+enum Elsewhere {
+    Refused { ago_ms: u32, hint_ms: Option<u32>, probe_ms: u32 },
+    Probed,
+    Accepted { ago_ms: u32 },
+    Shared { mine: u64, all: u64 },
+}
+
+fn elsewhere() -> impl Strategy<Value = Elsewhere> {
+    let hint_ms = prop::option::of(0..90_000_u32);
+    prop_oneof![
+        (0..9_000_u32, hint_ms, 0..60_000_u32).prop_map(|(ago_ms, hint_ms, probe_ms)| Elsewhere::Refused {
+            ago_ms,
+            hint_ms,
+            probe_ms
+        }),
+        Just(Elsewhere::Probed),
+        (0..9_000_u32).prop_map(|ago_ms| Elsewhere::Accepted { ago_ms }),
+        (1..4_u64, 1..5_u64).prop_map(|(mine, all)| Elsewhere::Shared { mine, all }),
+    ]
+}
+
+/// Few turns at one target meet in more ways than many at several.
+fn act(turns: u8, targets: usize) -> impl Strategy<Value = Act> {
+    let category = prop::sample::select(vec![
+        Category::RateLimited,
+        Category::RateLimited,
+        Category::Overloaded,
+        Category::ServerError,
+    ]);
     let unreached = prop::option::weighted(0.3, Just(Unreached::NoRoute));
     prop_oneof![
-        6 => (0..20_u8, 0..3_usize).prop_map(|(turn, target)| Act::Ask { turn, target }),
+        6 => (0..turns, 0..targets).prop_map(|(turn, target)| Act::Ask { turn, target }),
         3 => (any::<usize>(), prop::option::of((0..9_u8, 0..90_000_u32))).prop_map(|(nth, told)| Act::Hear { nth, told }),
         3 => any::<usize>().prop_map(|nth| Act::End { nth }),
-        2 => (any::<usize>(), prop::option::of(0..90_000_u32), unreached)
-            .prop_map(|(nth, hint_ms, unreached)| Act::Refuse { nth, hint_ms, unreached }),
-        1 => (0..20_u8).prop_map(|turn| Act::Forget { turn }),
+        2 => (any::<usize>(), category, prop::option::of(0..90_000_u32), unreached)
+            .prop_map(|(nth, category, hint_ms, unreached)| Act::Refuse { nth, category, hint_ms, unreached }),
+        1 => (0..turns, 0..targets).prop_map(|(turn, target)| Act::Insist { turn, target }),
+        1 => (0..targets, elsewhere()).prop_map(|(target, what)| Act::Elsewhere { target, what }),
+        1 => (0..turns).prop_map(|turn| Act::Forget { turn }),
         3 => Just(Act::LetGo),
         3 => (0..70_000_u32).prop_map(|ms| Act::Pass { ms }),
     ]
@@ -86,6 +144,33 @@ impl World {
         }
     }
 
+    fn insist(&mut self, turn: TurnId, target: usize) {
+        if self.running.iter().any(|(_, running, _)| *running == turn) {
+            return;
+        }
+        match self.call(&turn, |pacer, call, now| pacer.insist(TARGETS[target], call, now)) {
+            Ok(ticket) => {
+                self.waiting.remove(&turn);
+                self.running.push((target, turn, ticket));
+            }
+            // It keeps its place in this line only.
+            Err(_) => self.waiting.retain(|known, (at, _)| *known != turn || *at == target),
+        }
+    }
+
+    fn hear_elsewhere(&mut self, target: &str, what: &Elsewhere) {
+        let (pacer, now) = (&mut self.pacer, Millis(self.now));
+        match *what {
+            Elsewhere::Refused { ago_ms, hint_ms, probe_ms } => {
+                let hint_ms = hint_ms.map(u64::from);
+                pacer.refused_elsewhere(target, &"x".into(), ago_ms.into(), hint_ms, probe_ms.into(), now);
+            }
+            Elsewhere::Probed => pacer.probed_elsewhere(target, now),
+            Elsewhere::Accepted { ago_ms } => pacer.accepted_elsewhere(target, ago_ms.into(), now),
+            Elsewhere::Shared { mine, all } => pacer.share(target, mine, all, now),
+        }
+    }
+
     fn let_go(&mut self) -> Result<(), TestCaseError> {
         for turn in self.pacer.let_go(usize::MAX, Millis(self.now)) {
             let known = self.waiting.get_mut(&turn);
@@ -112,12 +197,14 @@ impl World {
                 };
                 self.pacer.ended(TARGETS[target], ticket, None);
             }
-            Act::Refuse { nth: n, hint_ms, unreached } => {
+            Act::Insist { turn, target } => self.insist(TurnId::from(turn.to_string()), target),
+            Act::Elsewhere { target, ref what } => self.hear_elsewhere(TARGETS[target], what),
+            Act::Refuse { nth: n, category, hint_ms, unreached } => {
                 let Some((target, turn, ticket)) = nth(n).map(|nth| self.running.remove(nth)) else {
                     return Ok(());
                 };
                 let hint_ms = hint_ms.map(u64::from);
-                let failure = Failure { hint_ms, unreached, ..Failure::new(Category::RateLimited, true, "") };
+                let failure = Failure { hint_ms, unreached, ..Failure::new(category, true, "") };
                 let name = TARGETS[target];
                 let until =
                     self.call(&turn, |pacer, call, now| pacer.unreached(name, ticket, call, &failure, now));
@@ -140,16 +227,23 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     /// Once what runs ends, everybody is let go by `let_go` and `next_at` alone, wherever they wait.
     #[test]
-    fn nobody_is_overlooked(acts in vec(act(), 1..100)) {
+    fn nobody_is_overlooked(
+        acts in (2..20_u8, 1..4_usize).prop_flat_map(|(turns, targets)| vec(act(turns, targets), 1..100))
+    ) {
         let mut world = World::new();
         for act in acts {
             world.does(&act)?;
             let waiting = TARGETS.map(|name| world.pacer.waiting(name)).iter().sum::<usize>();
             prop_assert_eq!(waiting, world.waiting.values().filter(|(_, is_let_go)| !is_let_go).count());
+            for (target, name) in TARGETS.iter().enumerate() {
+                let is_made = world.running.iter().any(|(at, ..)| *at == target)
+                    || world.waiting.values().any(|known| *known == (target, true));
+                prop_assert!(is_made || !world.pacer.is_probed(name), "no call finds out about {name}");
+            }
         }
         for rounds in 0.. {
             prop_assert!(rounds < 1_000, "they wait for ever: {:?}", world.waiting);

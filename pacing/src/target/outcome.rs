@@ -93,6 +93,7 @@ impl Target {
             callers.give_back(running.caller.as_ref(), running.size, running.at);
         }
         self.line_up(call);
+        self.room.closed.left(ticket);
         self.room.closed.unreached(call.turn, self.last, now)
     }
 
