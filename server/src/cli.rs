@@ -116,10 +116,10 @@ pub(crate) enum Command {
     ///
     /// everturn calls retry makes the next try of a call that waits at once, everturn calls give-up ends a call with its last
     /// refusal. ID is what the list shows; it can be left out if a single call waits.
-    Calls(Calls),
-    /// Say in one line what the calls of a running server wait for, or nothing if none waits: for status lines
+    Calls(everturn_terminal::Calls),
+    /// Say in one line what the calls of running servers wait for, or nothing if none waits: for status lines
     ///
-    /// The server is that of `everturn with`, whose programs have its address in EVERTURN_SERVER.
+    /// Programs of `everturn with` have the address of its server in EVERTURN_SERVER.
     Status(Status),
     /// Say which tools the models of a running server are offered, and how the MCP servers are
     ///
@@ -192,24 +192,13 @@ pub(crate) struct Run {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct Calls {
-    #[command(flatten)]
-    pub(crate) running: Running,
-    /// Show them again every second, until interrupted
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) watch: bool,
-    #[command(subcommand)]
-    pub(crate) order: Option<everturn_terminal::CallOrder>,
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct Status {
     /// Print one line
     #[arg(long, required = true)]
     line: bool,
-    /// The running server
-    #[arg(long, env = "EVERTURN_SERVER", value_name = "URL", default_value = "http://127.0.0.1:4777")]
-    pub(crate) server: String,
+    /// The running server [default: http://127.0.0.1:4777, and those inside `everturn with`]
+    #[arg(long, env = "EVERTURN_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
     /// The server's access token; prefer EVERTURN_TOKEN
     #[arg(long)]
     pub(crate) token: Option<String>,

@@ -42,7 +42,7 @@ use std::{
 
 use anyhow::Result;
 use clap::Parser as _;
-use everturn_terminal::Interrupt;
+use everturn_terminal::{Interrupt, Servers};
 use futures_util::future::LocalBoxFuture;
 
 use cli::{Cli, Command};
@@ -119,15 +119,16 @@ async fn run(command: Command) -> Result<ExitCode> {
             everturn_terminal::usage(&args, token.as_ref()).await
         }
         Command::Calls(args) => {
-            let token = host::token(args.running.token.as_ref(), &environment);
-            match &args.order {
-                Some(order) => everturn_terminal::order_call(&args.running, token.as_ref(), order).await,
-                None => everturn_terminal::calls(&args.running, token.as_ref(), args.watch).await,
-            }
+            let token = host::token(args.token.as_ref(), &environment);
+            let listed = with::directory(&environment);
+            let servers = Servers { named: None, token: token.as_ref(), listed: listed.as_deref() };
+            everturn_terminal::calls(&args, servers).await
         }
         Command::Status(args) => {
             let token = host::token(args.token.as_ref(), &environment);
-            everturn_terminal::status_line(&args.server, token.as_ref()).await
+            let (named, listed) = (args.server.as_deref(), with::directory(&environment));
+            let servers = Servers { named, token: token.as_ref(), listed: listed.as_deref() };
+            everturn_terminal::status_line(servers).await
         }
         Command::Tools(args) => {
             everturn_terminal::tools(&args, host::token(args.token.as_ref(), &environment).as_ref()).await

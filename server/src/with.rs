@@ -9,10 +9,11 @@ mod own;
 mod program;
 mod upstream;
 
-use std::{env, ffi::OsString, process::ExitCode, time::Duration};
+use std::{env, ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 use axum::http::{Uri, uri::Scheme};
+use everturn_terminal::Listed;
 use tokio::{net::TcpStream, time::timeout};
 
 use crate::{
@@ -56,6 +57,8 @@ pub(crate) async fn run(args: &cli::With, environment: &Environment<'_>) -> Resu
             "{name} is not told {TOKEN}: if the server has the providers' keys, give it to {name} as its key"
         ));
     }
+    // Without it, other terminals do not see what waits.
+    let listed = private.as_ref().and_then(|_| Listed::new(&directory(environment)?, &url).ok());
     let site = Site { url: &url, environment: &lookup, own: &own, has_token };
     let told = program.told(&site, words)?;
     let mut variables = told.variables;
@@ -63,10 +66,16 @@ pub(crate) async fn run(args: &cli::With, environment: &Environment<'_>) -> Resu
     variables.extend(beside_proxies(&lookup));
     let arguments: Vec<OsString> = told.arguments.into_iter().chain(words.iter().cloned()).collect();
     let ended = Child::run(name, &arguments, &variables, told.file.as_ref()).await;
+    drop(listed);
     if let Some(private) = private {
         private.close().await;
     }
     ended
+}
+
+/// Returns the directory that says where the servers inside this program are; `None` without a home directory.
+pub(crate) fn directory(environment: &Environment<'_>) -> Option<PathBuf> {
+    Some(environment.data_path()?.parent()?.join("with"))
 }
 
 /// Checks that somebody listens there: the program would try for minutes before it says so.

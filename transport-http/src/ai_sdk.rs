@@ -47,7 +47,7 @@ pub(crate) fn routes() -> Router<Doors> {
 /// `GET /api/chat/ws`: all of these over one WebSocket.
 pub(crate) fn socket_route(sockets: Sockets) -> Router<Doors> {
     let upgrade = async move |api: Api, request: Request| {
-        sockets.upgrade_to(request, api.orchestrator.clone(), ChatSocket::new(api)).await
+        sockets.upgrade_to(request, api.orchestrator.clone(), ChatSocket { api }).await
     };
     Router::new().route("/api/chat/ws", any(upgrade))
 }

@@ -18,7 +18,7 @@ const MAX_MESSAGE_ID: usize = 128;
 /// The native protocol: commands in, events out.
 #[derive(Clone)]
 pub(crate) struct Native {
-    orchestrator: View,
+    pub(crate) orchestrator: View,
 }
 
 /// What a refusal names.
@@ -32,12 +32,6 @@ pub(crate) struct About {
 pub(crate) struct Told {
     watches: Watches,
     feeds: Feeds,
-}
-
-impl Native {
-    pub(crate) fn new(orchestrator: View) -> Self {
-        Self { orchestrator }
-    }
 }
 
 impl Protocol for Native {

@@ -94,7 +94,7 @@ impl Sockets {
             return refuse(StatusCode::FORBIDDEN, "this token is not for conversations".to_owned());
         }
         let view = self.orchestrator.seen_by(&caller);
-        self.upgrade_to(request, view.clone(), Native::new(view)).await
+        self.upgrade_to(request, view.clone(), Native { orchestrator: view }).await
     }
 
     /// Upgrades the request to a socket with another protocol, or returns the reason for a rejection. It counts towards the

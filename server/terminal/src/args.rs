@@ -1,5 +1,6 @@
 //! Command-line arguments.
 
+mod calls;
 mod conversations;
 mod running;
 mod usage;
@@ -8,6 +9,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+pub(crate) use calls::CallOrder;
+pub use calls::Calls;
 pub use conversations::Conversations;
 pub use running::Running;
 pub use usage::Usage;

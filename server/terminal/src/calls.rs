@@ -1,6 +1,7 @@
-//! `everturn calls` and `everturn status`: the calls that pass through a running server.
+//! `everturn calls` and `everturn status`: the calls that pass through running servers.
 
 mod order;
+mod servers;
 
 use std::{
     io::{self, IsTerminal as _, Write},
@@ -9,19 +10,18 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use everturn_wire::{CallInfo, CallPhase, Calls};
+use everturn_wire::{CallInfo, CallPhase, Calls as Body};
 use tokio::time::{sleep, timeout};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
-    Hidden,
-    args::Running,
+    args::Calls,
     printer::{self, Ink, Printer},
-    remote::{Address, Clock, Remote},
     running, wording,
 };
+use servers::Told;
 
-pub use order::{CallOrder, order};
+pub use servers::{Listed, Servers};
 
 const GAP: &str = "  ";
 const HEAD: [&str; 4] = ["ID", "PROGRAM", "MODEL", "ASKED"];
@@ -38,22 +38,28 @@ const SOON: Duration = Duration::from_millis(500);
 /// Moves the cursor to the top, and clears what is below it.
 const TOP: &str = "\u{1b}[H\u{1b}[J";
 
-/// Prints the calls of a server; again and again if `watches`, until interrupted.
+/// Prints the calls of servers, again and again if that is wanted, or gives an order to one of them.
 ///
 /// # Errors
-/// When there is no such server, or it does not report its calls.
-pub async fn run(args: &Running, token: Option<&Hidden>, watches: bool) -> Result<ExitCode> {
-    if watches && !io::stdout().is_terminal() {
-        bail!("--watch needs a terminal: leave it out, or use --json");
+/// When there is no server that reports its calls, or not one call is meant.
+pub async fn run(args: &Calls, servers: Servers<'_>) -> Result<ExitCode> {
+    let servers = Servers { named: args.server.as_deref(), ..servers };
+    if args.watch && (args.order.is_some() || !io::stdout().is_terminal()) {
+        bail!("--watch lists calls in a terminal: leave it out");
+    }
+    if let Some(order) = &args.order {
+        return order::give(args, servers, order).await;
     }
     loop {
-        if watches {
+        let told = servers.ask().await?;
+        if args.watch {
             write!(io::stdout(), "{TOP}")?;
         }
-        let print =
-            |told: &Calls, clock: Clock, printer: &mut Printer<_>| table(&told.calls, now(), clock, printer);
-        let ended = running::print(args, token, ("/calls", "its calls"), print).await?;
-        if !watches {
+        let ended = running::write(args.json, &body(&told)?, |printer| {
+            table(&all(&told), now(), printer)?;
+            pages(&told, printer)
+        })?;
+        if !args.watch {
             return Ok(ended);
         }
         sleep(REFRESH).await;
@@ -64,17 +70,34 @@ pub async fn run(args: &Running, token: Option<&Hidden>, watches: bool) -> Resul
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub async fn line(server: &str, token: Option<&Hidden>) -> Result<ExitCode> {
-    let asked = async {
-        let address = Address::parse(server)?;
-        let answer = Remote::new(&address, token)?.get("/calls").await?;
-        answer.map(|answer| anyhow::Ok((answer.read::<Calls>()?, answer.clock))).transpose()
-    };
-    if let Ok(Ok(Some((told, clock)))) = timeout(SOON, asked).await
-        && let Some(line) = summary(&told.calls, now(), clock)
+pub async fn line(servers: Servers<'_>) -> Result<ExitCode> {
+    if let Ok(Ok(told)) = timeout(SOON, servers.ask()).await
+        && let Some(line) = summary(&all(&told), now())
     {
         return printer::unless_closed(Ok(writeln!(io::stdout(), "{line}").map(|()| ExitCode::SUCCESS)?));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn all(told: &[Told]) -> Vec<CallInfo> {
+    told.iter().flat_map(|told| told.calls.iter().cloned()).collect()
+}
+
+/// The answer of a server as it is, or all calls of several.
+fn body(told: &[Told]) -> Result<Vec<u8>> {
+    match told {
+        [one] => Ok(one.body.clone()),
+        several => Ok(serde_json::to_vec(&Body { calls: all(several) })?),
+    }
+}
+
+/// Prints where servers inside `everturn with` show their calls, too.
+fn pages(told: &[Told], printer: &mut Printer<impl Write>) -> Result<ExitCode> {
+    for told in told.iter().filter(|told| told.is_listed) {
+        let line = format!("A page of everturn with: {}", told.address.call(""));
+        printer.line(Ink::Faint, &line)?;
+    }
+    printer.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -83,7 +106,7 @@ fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn table(calls: &[CallInfo], now: u64, clock: Clock, printer: &mut Printer<impl Write>) -> Result<ExitCode> {
+fn table(calls: &[CallInfo], now: u64, printer: &mut Printer<impl Write>) -> Result<()> {
     if calls.is_empty() {
         printer.line(Ink::Faint, "No calls.")?;
     } else {
@@ -104,11 +127,10 @@ fn table(calls: &[CallInfo], now: u64, clock: Clock, printer: &mut Printer<impl 
         for (call, row) in calls.iter().zip(&rows) {
             printer.write(Ink::Plain, &cells(row))?;
             let ink = if call.phase == CallPhase::Waiting { Ink::Warning } else { Ink::Good };
-            printer.line(ink, &(state(call, now, clock) + &reason(call) + left_alone(call)))?;
+            printer.line(ink, &(state(call, now) + &reason(call) + left_alone(call)))?;
         }
     }
-    printer.flush()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The program, and for the administrator whose it is.
@@ -118,9 +140,9 @@ fn program(call: &CallInfo) -> String {
 }
 
 /// What a call is doing, and why.
-fn state(call: &CallInfo, now: u64, clock: Clock) -> String {
+fn state(call: &CallInfo, now: u64) -> String {
     match call.phase {
-        CallPhase::Waiting => format!("waits {}{}", left(call, now, clock), why(call)),
+        CallPhase::Waiting => format!("waits {}{}", left(call, now), why(call)),
         CallPhase::Asking if call.retries > 0 => format!("asks again{}", why(call)),
         CallPhase::Asking => "asks".to_owned(),
         CallPhase::Answering => "is answered".to_owned(),
@@ -130,8 +152,8 @@ fn state(call: &CallInfo, now: u64, clock: Clock) -> String {
     }
 }
 
-fn left(call: &CallInfo, now: u64, clock: Clock) -> String {
-    let until = call.next_at.map_or(now, |at| clock.here(at));
+fn left(call: &CallInfo, now: u64) -> String {
+    let until = call.next_at.unwrap_or(now);
     wording::span(until.saturating_sub(now).div_ceil(1000) * 1000)
 }
 
@@ -155,14 +177,14 @@ fn reason(call: &CallInfo) -> String {
 }
 
 /// One line about the call that waits longest; `None` if none waits.
-fn summary(calls: &[CallInfo], now: u64, clock: Clock) -> Option<String> {
+fn summary(calls: &[CallInfo], now: u64) -> Option<String> {
     let waiting: Vec<&CallInfo> = calls.iter().filter(|call| call.phase == CallPhase::Waiting).collect();
     let longest = waiting.iter().max_by_key(|call| call.next_at)?;
     let more = match waiting.len() {
         1 => String::new(),
         all => format!(" (and {} more)", all - 1),
     };
-    Some(format!("everturn: {} {}{more}", longest.target, state(longest, now, clock)))
+    Some(format!("everturn: {} {}{more}", longest.target, state(longest, now)))
 }
 
 #[cfg(test)]
@@ -207,7 +229,9 @@ mod tests {
             CallInfo { because: Some("2 calls at once\nare used up".into()), ..waiting(10_000) },
         ];
         let mut out = Vec::new();
-        table(&calls, 1_000, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();
+        let mut printer = Printer::plain(&mut out, None);
+        table(&calls, 1_000, &mut printer).unwrap();
+        printer.flush().unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "ID      PROGRAM             MODEL   ASKED             STATE\n\
@@ -220,14 +244,16 @@ mod tests {
              call-1  claude-cli/2        sonnet  anthropic/sonnet  waits 9 s: overloaded, 3rd retry (2 calls at once are used up)\n",
         );
         let mut out = Vec::new();
-        table(&[], 0, Clock::default(), &mut Printer::plain(&mut out, None)).unwrap();
+        let mut printer = Printer::plain(&mut out, None);
+        table(&[], 0, &mut printer).unwrap();
+        printer.flush().unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "No calls.\n");
     }
 
     #[test]
     fn a_line_is_about_the_longest_wait() {
-        assert_eq!(summary(&[call(CallPhase::Asking)], 0, Clock::default()), None);
-        let line = summary(&[waiting(5_000), waiting(9_000)], 0, Clock::default()).unwrap();
+        assert_eq!(summary(&[call(CallPhase::Asking)], 0), None);
+        let line = summary(&[waiting(5_000), waiting(9_000)], 0).unwrap();
         assert_eq!(line, "everturn: anthropic/sonnet waits 9 s: overloaded, 3rd retry (and 1 more)");
     }
 }

@@ -26,8 +26,8 @@ mod usage;
 pub mod visible;
 pub mod wording;
 
-pub use args::{Approvals, Chat, Conversations, Running, Usage};
-pub use calls::{CallOrder, line as status_line, order as order_call, run as calls};
+pub use args::{Approvals, Calls, Chat, Conversations, Running, Usage};
+pub use calls::{Listed, Servers, line as status_line, run as calls};
 pub use chat::{Host, Kept, Private, Resume, run as chat, run_once};
 pub use conversations::{Shared, Source, run as conversations};
 pub use explain::{Explain, Plan, Stage, Transport, run as explain};

@@ -12,7 +12,7 @@ use crate::{
     Hidden,
     args::Running,
     printer::{self, Ink, Printer},
-    remote::{Address, Answer, Clock, Remote},
+    remote::{Address, Clock, Remote},
     visible,
 };
 
@@ -29,18 +29,18 @@ pub(crate) async fn print<T: DeserializeOwned>(
         format!("{} is not an everturn server, or one too old to report {what}", args.server)
     })?;
     let told: T = answer.read()?;
-    write(args, &answer, |printer| table(&told, answer.clock, printer))
+    write(args.json, &answer.body, |printer| table(&told, answer.clock, printer))
 }
 
-/// Prints an answer as JSON, or as `table` does.
+/// Prints the body of an answer, which is JSON, or what `table` does.
 pub(crate) fn write(
-    args: &Running,
-    answer: &Answer,
+    as_json: bool,
+    body: &[u8],
     table: impl FnOnce(&mut Printer<BufWriter<Stdout>>) -> Result<ExitCode>,
 ) -> Result<ExitCode> {
     let mut printer = Printer::of_stdout();
-    let written = match args.json {
-        true => json(&answer.body, &mut printer),
+    let written = match as_json {
+        true => json(body, &mut printer),
         false => table(&mut printer),
     };
     printer::unless_closed(written)

@@ -6,6 +6,7 @@ use everturn_sim::{Loopback, Reply};
 use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
+    join,
     process::Child,
     task::yield_now,
     time::timeout,
@@ -83,6 +84,40 @@ async fn a_program_joins_a_running_server_and_sits_through_its_waits() {
     let output = home.run(&words).await;
     assert!(stdout(&output).starts_with("200 req-1"), "{}{}", stdout(&output), stderr(&output));
     assert_eq!((output.status.code(), provider.requests().len()), (Some(7), 3));
+}
+
+#[tokio::test]
+async fn another_terminal_sees_what_a_program_waits_for_and_ends_the_wait() {
+    let long = overloaded().header("retry-after", "600");
+    let provider = Loopback::start([long, answered()]).await;
+    let home = Home::empty();
+    let listed = home.place(".local/share/everturn/with");
+    let mut command = home.command(&python(CLIENT));
+    command.env("ANTHROPIC_BASE_URL", provider.base_url());
+    let control = async {
+        let list = loop {
+            let list = stdout(&home.run(&["calls"]).await);
+            if list.contains("waits") {
+                break list;
+            }
+        };
+        // Of a server that was killed.
+        let left = listed.join("1");
+        fs::write(&left, "http://127.0.0.1:9").unwrap();
+        assert!(
+            list.contains("overloaded") && list.contains("A page of everturn with: http://127.0.0.1:"),
+            "{list}"
+        );
+        let line = stdout(&home.run(&["status", "--line"]).await);
+        assert!(line.starts_with("everturn: anthropic/claude-x#") && line.contains("waits 10 min"), "{line}");
+        let retried = home.run(&["calls", "retry"]).await;
+        assert!(stdout(&retried).ends_with("is tried again.\n"), "{}", stderr(&retried));
+        assert!(!left.exists());
+    };
+    let (output, ()) = join!(timeout(DEADLINE, command.output()), control);
+    let output = output.unwrap().unwrap();
+    assert!(stdout(&output).starts_with("200 req-1"), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "nothing is left in its home");
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ const VERSION: Version = Version::Seven;
 /// The protocol of `WebSocketChatTransport`.
 #[derive(Clone)]
 pub(super) struct ChatSocket {
-    api: Api,
+    pub(super) api: Api,
 }
 
 type Pieces = BoxStream<'static, Result<Bytes, Error>>;
@@ -60,12 +60,6 @@ struct Piece {
     request_id: String,
     text: Utf8Bytes,
     at: usize,
-}
-
-impl ChatSocket {
-    pub(super) fn new(api: Api) -> Self {
-        Self { api }
-    }
 }
 
 impl Protocol for ChatSocket {

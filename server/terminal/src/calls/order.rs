@@ -3,53 +3,36 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use clap::Subcommand;
-use everturn_wire::{CallInfo, CallOrdered, CallPhase, Calls};
+use everturn_wire::{CallInfo, CallOrdered, CallPhase};
 
+use super::{Servers, all, servers::Told};
 use crate::{
-    Hidden,
-    args::Running,
+    args::{CallOrder, Calls},
     printer::Ink,
-    remote::{Address, Remote, encoded},
+    remote::{Remote, encoded},
     running,
 };
 
 /// How much of an id is shown: its end, as ids of calls of the same minute begin alike.
 const SHOWN: usize = 6;
 
-/// What is to be done with a call.
-#[derive(Debug, Subcommand)]
-pub enum CallOrder {
-    /// Make the next try of a call that waits at once
-    Retry {
-        /// The call, as the list shows it [default: the only one that waits]
-        id: Option<String>,
-    },
-    /// End a call with its last refusal
-    GiveUp {
-        /// The call, as the list shows it [default: the only one that waits]
-        id: Option<String>,
-    },
-}
-
-/// Gives an order to a call of a running server.
-///
-/// # Errors
-/// When there is no such server or call, or more than one is meant.
-pub async fn order(args: &Running, token: Option<&Hidden>, order: &CallOrder) -> Result<ExitCode> {
+/// Gives an order to a call.
+pub(super) async fn give(args: &Calls, servers: Servers<'_>, order: &CallOrder) -> Result<ExitCode> {
     let (asked, path, done) = match order {
         CallOrder::Retry { id } => (id, "retry-now", "is tried again"),
         CallOrder::GiveUp { id } => (id, "give-up", "is given up"),
     };
-    let address = Address::parse(&args.server)?;
-    let remote = Remote::new(&address, token)?;
-    let old = || format!("{} is not an everturn server, or one too old to report its calls", args.server);
-    let told: Calls = remote.get("/calls").await?.with_context(old)?.read()?;
-    let call = one(&told.calls, asked.as_deref())?;
-    let answer = remote.post(&format!("/calls/{}/{path}", encoded(&call.id))).await?;
+    let told = servers.ask().await?;
+    let calls = all(&told);
+    let call = one(&calls, asked.as_deref())?;
+    let has_it = |told: &&Told| told.calls.iter().any(|known| known.id == call.id);
+    let server = told.iter().find(has_it).context("no server has the call")?;
+    let answer = Remote::new(&server.address, servers.token.filter(|_| !server.is_listed))?
+        .post(&format!("/calls/{}/{path}", encoded(&call.id)))
+        .await?;
     let answer = answer.ok_or_else(|| anyhow!("the call {} is over", shown(&call.id)))?;
     answer.read::<CallOrdered>()?;
-    running::write(args, &answer, |printer| {
+    running::write(args.json, &answer.body, |printer| {
         let line = format!("{} of {} {done}.", shown(&call.id), call.program.as_deref().unwrap_or("?"));
         printer.line(Ink::Plain, &line)?;
         printer.flush()?;
