@@ -132,6 +132,11 @@ fn after(model: &Model, state: &World, seen: Seen, doubts: u8) -> Vec<World> {
         }
         Seen::GaveUp(_) => left.give_ups += 1,
         Seen::CutOff(_) => left.doubts += doubts,
+        Seen::Begun => left.begins += 1,
+        Seen::Late => {
+            left.doubles += doubts;
+            left.doubts += doubts;
+        }
         Seen::Unheard(_) => {
             left.timeouts += 1;
             left.doubts += doubts;

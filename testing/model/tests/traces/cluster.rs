@@ -12,7 +12,7 @@ use everturn_orchestrator::{
 };
 use everturn_sim::{
     WallClock,
-    cluster::{Cut, Noise, SharedLog, Way},
+    cluster::{Carriage, Cut, Noise, SharedLog, Way},
 };
 use everturn_wire::{
     ApprovalAnswer, ApprovalScope, Category, ConversationId, Failure, StepId, Value, Verdict,
@@ -41,6 +41,10 @@ pub(crate) enum Kind {
     Message,
     Approval,
     Wait,
+    /// A stop that arrives late or twice; another turn begins meanwhile.
+    LateStop,
+    /// The same of a *retry now*; another wait begins meanwhile.
+    LateRetryNow,
 }
 
 /// What was run, and what was seen.
@@ -51,8 +55,16 @@ pub(crate) struct Ran {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Tool, Self::ToolTwice, Self::Stop, Self::Message, Self::Approval, Self::Wait];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Tool,
+        Self::ToolTwice,
+        Self::Stop,
+        Self::Message,
+        Self::Approval,
+        Self::Wait,
+        Self::LateStop,
+        Self::LateRetryNow,
+    ];
 
     fn script(self) -> Script {
         Script {
@@ -60,17 +72,17 @@ impl Kind {
             asks: self == Self::Approval,
             is_idempotent: self == Self::ToolTwice,
             is_held: false,
-            refusals: if self == Self::Wait { 2 } else { 0 },
+            refusals: if matches!(self, Self::Wait | Self::LateRetryNow) { 2 } else { 0 },
         }
     }
 
     fn command(self) -> Option<Command> {
         match self {
             Self::Tool | Self::ToolTwice => None,
-            Self::Stop => Some(Command::Stop),
+            Self::Stop | Self::LateStop => Some(Command::Stop),
             Self::Message => Some(Command::Enqueue),
             Self::Approval => Some(Command::Allow),
-            Self::Wait => Some(Command::RetryNow),
+            Self::Wait | Self::LateRetryNow => Some(Command::RetryNow),
         }
     }
 }
@@ -79,7 +91,11 @@ impl Kind {
 pub(crate) fn run(kind: Kind, seed: u64) -> Ran {
     ran(kind, seed, async |nodes| {
         nodes.begin().await;
-        nodes.meet(fastrand::Rng::with_seed(seed)).await;
+        let random = fastrand::Rng::with_seed(seed);
+        match kind {
+            Kind::LateStop | Kind::LateRetryNow => nodes.meet_late_commands(random).await,
+            _ => nodes.meet(random).await,
+        }
     })
 }
 
@@ -211,6 +227,31 @@ impl Nodes {
             }
         };
         join(person, trouble).await;
+    }
+
+    /// Commands arrive late or twice, near the end of what they are meant for.
+    async fn meet_late_commands(&self, mut random: fastrand::Rng) {
+        let Some(command) = self.kind.command() else { return };
+        let commands = Carriage { doubled: 0.3, late: 0.7, ..Carriage::default() };
+        self.log.disturb(Noise { commands, ..Noise::default() });
+        self.record.note(Seen::Late);
+        let (command_at, next_at) = match command {
+            // The first turn takes 0.8 s.
+            Command::Stop => (random.u64(0..800), Some(random.u64(850..3_500))),
+            // The first wait ends after 60.4 s.
+            _ => (random.u64(56_500..60_400), None),
+        };
+        let person = async {
+            sleep(Duration::from_millis(command_at)).await;
+            self.send(command).await;
+        };
+        let next = async {
+            let Some(next_at) = next_at else { return };
+            sleep(Duration::from_millis(next_at)).await;
+            self.record.note(Seen::Begun);
+            self.nodes[0].start(StartTurn::new("again").conversation(self.id.clone())).await.unwrap();
+        };
+        join(person, next).await;
     }
 
     /// Sends the command of the person at the last node.

@@ -39,6 +39,7 @@ fn are_accepted(runs: u64) {
     }
     for case in [
         "Asked",
+        "Begun",
         "CutOff",
         "Due",
         "GaveUp",

@@ -24,6 +24,10 @@ pub(crate) enum Seen {
     CutOff(usize),
     /// Nothing that a node told others arrived any more, replies among it; it reached the log.
     Unheard(usize),
+    /// Commands and replies arrive late or twice from now on.
+    Late,
+    /// A person at the first node began the next turn.
+    Begun,
     /// A process was ended.
     Killed(usize),
     /// The person at the last node sent a command.
