@@ -14,7 +14,7 @@ use base64::{
 };
 
 use super::mask::{BLANK, MARK, Whole};
-use spelling::{Letter, Spelling, letters};
+use spelling::{Letter, Spelling, readings};
 
 /// Length of the runs of a secret that are searched for, in bytes. A shorter secret is hidden only as a whole word,
 /// because parts of it would match ordinary words.
@@ -144,7 +144,9 @@ impl Veil {
         let mut hidden: Vec<Range<usize>> = Vec::new();
         let spellings = Spelling::ALL.iter().filter(|spelling| spelling.may_be_in(text));
         for spelling in spellings.take_while(|_| !self.windows.is_empty()) {
-            self.find(&letters(text, *spelling), *spelling, &mut hidden);
+            for letters in readings(text, *spelling) {
+                self.find(&letters, *spelling, &mut hidden);
+            }
         }
         for word in &self.words {
             hidden.extend(alone(text, word));

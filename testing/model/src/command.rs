@@ -113,7 +113,8 @@ impl Model {
         if meant != turn && command.is_for_a_turn() && !self.breaks(Rule::SenderComparesTurns) {
             return self.tell_outcome(world, false);
         }
-        let retry = (command == Command::RetryNow).then_some(held.turn).flatten();
+        let waits = |turn: &_| self.view(*turn).takes_retry_now;
+        let retry = held.turn.filter(|turn| command == Command::RetryNow && waits(turn));
         let meant_retry = *client.meant_retry.get_or_insert(retry);
         let is_elsewhere = matches!(held.driver, Driver::Elsewhere(_));
         let is_same_wait = meant_retry == retry && !is_elsewhere;
@@ -172,7 +173,8 @@ impl Model {
             Addressed::Over => return self.tell(world, n, owes, Reply::Done(false)),
             Addressed::Again => return self.tell(world, n, owes, Reply::NotHere),
         }
-        let is_other_wait = client.command == Command::RetryNow && post.wait != held.turn;
+        // A sender that saw no wait means any.
+        let is_other_wait = post.wait.is_some() && post.wait != held.turn;
         if is_other_wait && !self.breaks(Rule::OwnerComparesWaits) {
             return self.tell(world, n, owes, Reply::Done(false));
         }

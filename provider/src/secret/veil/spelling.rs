@@ -81,22 +81,27 @@ pub(super) struct Letter {
     pub(super) end: usize,
 }
 
-/// Returns the letters of a text, with the outer of two encodings removed.
-pub(super) fn letters(text: &str, spelling: Spelling) -> Vec<Letter> {
+/// Returns the letters of a text, with the outer of two encodings removed. There are two readings if a backslash follows another
+/// one: it may be escaped by that, or begin an escape.
+pub(super) fn readings(text: &str, spelling: Spelling) -> Vec<Vec<Letter>> {
     let plain: Vec<_> =
         text.bytes().enumerate().map(|(at, byte)| Letter { byte, start: at, end: at + 1 }).collect();
     match spelling {
-        Spelling::Plain | Spelling::Percent | Spelling::Json => plain,
-        Spelling::PercentInJson | Spelling::JsonInJson => without_escapes(&plain),
+        Spelling::Plain | Spelling::Percent | Spelling::Json => vec![plain],
+        _ if text.contains(r"\\") => [true, false].map(|pairs| without_escapes(&plain, pairs)).into(),
+        _ => vec![without_escapes(&plain, true)],
     }
 }
 
-fn without_escapes(letters: &[Letter]) -> Vec<Letter> {
+/// `pairs`: whether two backslashes in a row are an escape.
+fn without_escapes(letters: &[Letter], pairs: bool) -> Vec<Letter> {
     let mut inner = Vec::with_capacity(letters.len());
     let mut at = 0;
     while at < letters.len() {
         let rest = &letters[at..];
-        let (taken, letter) = json(rest).map_or((1, None), |(taken, code)| (taken, char::from_u32(code)));
+        let is_pair = rest.get(1).is_some_and(|next| next.byte == b'\\');
+        let escape = if is_pair && !pairs { None } else { json(rest) };
+        let (taken, letter) = escape.map_or((1, None), |(taken, code)| (taken, char::from_u32(code)));
         let (start, end) = (rest[0].start, rest[taken - 1].end);
         match letter {
             Some(letter) => {

@@ -121,6 +121,12 @@ proptest! {
 }
 
 #[test]
+fn a_backslash_before_an_escape_hides_no_secret() {
+    let clean = hidden("!0!0A0!A", r"in \\u0025210\u0025210A0\u002521A");
+    assert_eq!(clean, format!(r"in \{MARK}"));
+}
+
+#[test]
 fn every_part_of_a_credential_is_secret() {
     let basic = format!("Basic {}", STANDARD.encode("someone:hush-hush-9"));
     let in_url = URL_SAFE.encode("someone:hush?hush>9");

@@ -67,6 +67,9 @@ fn follow(ran: &Ran, trace: &[Seen], doubts: u8) -> Result<usize, (usize, String
         let reached = closure(&model, states);
         most = most.max(reached.len());
         states = reached.iter().flat_map(|state| after(&model, state, seen, doubts)).collect();
+        if matches!(seen, Seen::Asked(_)) {
+            states = looked_at(&model, states);
+        }
         if states.is_empty() {
             let samples: Vec<_> = reached.into_iter().take(2).collect();
             return Err((at, format!("{at}: {seen:?} is not possible in {samples:#?}")));
@@ -79,6 +82,12 @@ fn follow(ran: &Ran, trace: &[Seen], doubts: u8) -> Result<usize, (usize, String
             Err((trace.len(), format!("it cannot rest here: {:#?}", ends.iter().take(2).collect::<Vec<_>>())))
         }
     }
+}
+
+/// A command is looked at when it is sent, where that is possible: what its sender saw then is what it is meant for.
+fn looked_at(model: &Model, states: HashSet<World>) -> HashSet<World> {
+    let at_once: HashSet<_> = states.iter().flat_map(|state| makes(model, state, Step::Command)).collect();
+    if at_once.is_empty() { states } else { at_once }
 }
 
 /// Adds what is reached by steps that are not seen.

@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     LateStop,
     /// The same of a *retry now*; another wait begins meanwhile.
     LateRetryNow,
+    /// An answer that arrives twice while the log is slow.
+    LateApproval,
 }
 
 /// What was run, and what was seen.
@@ -55,7 +57,7 @@ pub(crate) struct Ran {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Tool,
         Self::ToolTwice,
         Self::Stop,
@@ -64,12 +66,19 @@ impl Kind {
         Self::Wait,
         Self::LateStop,
         Self::LateRetryNow,
+        Self::LateApproval,
     ];
 
     fn script(self) -> Script {
         Script {
-            calls: [matches!(self, Self::Tool | Self::ToolTwice | Self::Approval), false],
-            asks: self == Self::Approval,
+            calls: [
+                !matches!(
+                    self,
+                    Self::Stop | Self::Message | Self::Wait | Self::LateStop | Self::LateRetryNow
+                ),
+                false,
+            ],
+            asks: matches!(self, Self::Approval | Self::LateApproval),
             is_idempotent: self == Self::ToolTwice,
             is_held: false,
             refusals: if matches!(self, Self::Wait | Self::LateRetryNow) { 2 } else { 0 },
@@ -81,7 +90,7 @@ impl Kind {
             Self::Tool | Self::ToolTwice => None,
             Self::Stop | Self::LateStop => Some(Command::Stop),
             Self::Message => Some(Command::Enqueue),
-            Self::Approval => Some(Command::Allow),
+            Self::Approval | Self::LateApproval => Some(Command::Allow),
             Self::Wait | Self::LateRetryNow => Some(Command::RetryNow),
         }
     }
@@ -93,7 +102,9 @@ pub(crate) fn run(kind: Kind, seed: u64) -> Ran {
         nodes.begin().await;
         let random = fastrand::Rng::with_seed(seed);
         match kind {
-            Kind::LateStop | Kind::LateRetryNow => nodes.meet_late_commands(random).await,
+            Kind::LateStop | Kind::LateRetryNow | Kind::LateApproval => {
+                nodes.meet_late_commands(random).await
+            }
             _ => nodes.meet(random).await,
         }
     })
@@ -232,24 +243,43 @@ impl Nodes {
     /// Commands arrive late or twice, near the end of what they are meant for.
     async fn meet_late_commands(&self, mut random: fastrand::Rng) {
         let Some(command) = self.kind.command() else { return };
-        let commands = Carriage { doubled: 0.3, late: 0.7, ..Carriage::default() };
+        let commands = Carriage { doubled: 0.5, late: 0.7, ..Carriage::default() };
         self.log.disturb(Noise { commands, ..Noise::default() });
         self.record.note(Seen::Late);
         let (command_at, next_at) = match command {
             // The first turn takes 0.8 s.
             Command::Stop => (random.u64(0..800), Some(random.u64(850..3_500))),
             // The first wait ends after 60.4 s.
-            _ => (random.u64(56_500..60_400), None),
+            Command::RetryNow => (random.u64(56_500..60_400), None),
+            _ => (random.u64(900..2_000), None),
         };
+        // Or they and the answer to whether its node is alive do not arrive for a while, or appends.
+        let cut = match command {
+            Command::Allow => Cut { log: Way::Out, ..Cut::default() },
+            _ => random
+                .choice([
+                    Cut::default(),
+                    Cut { log: Way::Out, ..Cut::default() },
+                    Cut { bus: Way::In, ..Cut::default() },
+                ])
+                .unwrap_or_default(),
+        };
+        let cut_for = random.u64(300..6_000);
         let person = async {
             sleep(Duration::from_millis(command_at)).await;
-            self.send(command).await;
+            self.log.part(NAMES[0], cut);
+            let heal = async {
+                sleep(Duration::from_millis(cut_for)).await;
+                self.log.heal(NAMES[0]);
+            };
+            join(self.send(command), heal).await;
         };
         let next = async {
             let Some(next_at) = next_at else { return };
             sleep(Duration::from_millis(next_at)).await;
             self.record.note(Seen::Begun);
-            self.nodes[0].start(StartTurn::new("again").conversation(self.id.clone())).await.unwrap();
+            let begun = self.nodes[0].start(StartTurn::new("again").conversation(self.id.clone())).await;
+            assert!(matches!(begun, Ok(_) | Err(Error::Busy { .. })), "the first turn may not be over");
         };
         join(person, next).await;
     }
