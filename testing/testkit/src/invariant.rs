@@ -283,10 +283,13 @@ impl Invariants {
                     "a summary began before the previous one ended"
                 );
                 self.chain.new_series();
+                // It may be asked of another target.
+                self.chain.moved();
             }
             EventBody::CompactionCompleted { .. } => {
                 ensure!(mem::replace(&mut self.compacting, false), "the end of a summary that had not begun");
                 self.chain.new_series();
+                self.chain.moved();
             }
             EventBody::ReportMissing { .. } => self.chain.step_goes_on(),
             EventBody::ReportForced { by, .. } => {

@@ -68,7 +68,8 @@ fn follow(ran: &Ran, trace: &[Seen], doubts: u8) -> Result<usize, (usize, String
         most = most.max(reached.len());
         states = reached.iter().flat_map(|state| after(&model, state, seen, doubts)).collect();
         if matches!(seen, Seen::Asked(_)) {
-            states = looked_at(&model, states);
+            let is_heard = trace[..at].contains(&Seen::Late);
+            states = looked_at(&model, states, is_heard);
         }
         if states.is_empty() {
             let samples: Vec<_> = reached.into_iter().take(2).collect();
@@ -84,9 +85,16 @@ fn follow(ran: &Ran, trace: &[Seen], doubts: u8) -> Result<usize, (usize, String
     }
 }
 
-/// A command is looked at when it is sent, where that is possible: what its sender saw then is what it is meant for.
-fn looked_at(model: &Model, states: HashSet<World>) -> HashSet<World> {
-    let at_once: HashSet<_> = states.iter().flat_map(|state| makes(model, state, Step::Command)).collect();
+/// A command is looked at when it is sent, where that is possible: what its sender saw then is what it is meant for. `is_heard`:
+/// whether its node hears of every append at once.
+fn looked_at(model: &Model, states: HashSet<World>, is_heard: bool) -> HashSet<World> {
+    let at = usize::from(PERSON_AT);
+    let knows = |state: &&World| {
+        let version = state.nodes[at].held.map(|held| held.version);
+        !is_heard || version == Some(state.log.version())
+    };
+    let looked = states.iter().filter(knows).flat_map(|state| makes(model, state, Step::Command));
+    let at_once: HashSet<_> = looked.collect();
     if at_once.is_empty() { states } else { at_once }
 }
 

@@ -82,9 +82,9 @@ impl Chain {
     }
 
     pub(super) fn failed(&mut self, at: Millis, failure: &Failure) {
-        self.hint_ms = failure.hint_ms;
-        let hint_ms = failure.hint_ms.filter(|_| failure.category != Category::ContextOverflow);
-        self.unsaved = hint_ms.map(|hint_ms| at.plus(hint_ms.min(LONGEST_WAIT_MS)));
+        // What is too long now is too long later: a summary is asked for at once.
+        self.hint_ms = failure.hint_ms.filter(|_| failure.category != Category::ContextOverflow);
+        self.unsaved = self.hint_ms.map(|hint_ms| at.plus(hint_ms.min(LONGEST_WAIT_MS)));
     }
 
     pub(super) fn saved(&mut self) {
