@@ -103,7 +103,7 @@ pub(crate) fn run(kind: Kind, seed: u64) -> Ran {
         let random = fastrand::Rng::with_seed(seed);
         match kind {
             Kind::LateStop | Kind::LateRetryNow | Kind::LateApproval => {
-                nodes.meet_late_commands(random).await
+                nodes.meet_late_commands(random).await;
             }
             _ => nodes.meet(random).await,
         }
