@@ -243,10 +243,12 @@ impl Chain {
             self.waited_ms = 0;
         }
         let Budget { max_wait_ms, deadline } = self.budget;
-        let is_spent = max_wait_ms.is_some_and(|most| most <= self.waited_ms)
+        // If results said what was wrong, the step before goes on. No event says so.
+        let waited_ms = self.waited_before_ms.saturating_add(self.waited_ms);
+        let is_spent = max_wait_ms.is_some_and(|most| most <= waited_ms)
             || deadline.is_some_and(|deadline| now.is_none_or(|now| deadline <= now));
         if is_spent && max_wait_ms != Some(0) {
-            let grace = |most: u64| most.max(self.waited_ms.saturating_add(GRACE_MS));
+            let grace = |most: u64| most.max(waited_ms.saturating_add(GRACE_MS));
             self.budget = Budget {
                 max_wait_ms: max_wait_ms.map(grace),
                 deadline: deadline.and_then(|deadline| Some(deadline.max(now?.plus(GRACE_MS)))),
