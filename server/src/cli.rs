@@ -112,7 +112,7 @@ pub(crate) enum Command {
     /// Turns that survived met at least one failure of a provider and were answered all the same. A caller is shown its own usage,
     /// the administrator that of all. Prices come from the configuration file of the server.
     Usage(everturn_terminal::Usage),
-    /// List the calls of other programs that pass through a running server, and what they wait for; retry or give up one
+    /// List the calls of other programs that pass through running servers, and what they wait for; retry or give up one
     ///
     /// everturn calls retry makes the next try of a call that waits at once, everturn calls give-up ends a call with its last
     /// refusal. ID is what the list shows; it can be left out if a single call waits.

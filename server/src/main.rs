@@ -121,7 +121,8 @@ async fn run(command: Command) -> Result<ExitCode> {
         Command::Calls(args) => {
             let token = host::token(args.token.as_ref(), &environment);
             let listed = with::directory(&environment);
-            let servers = Servers { named: None, token: token.as_ref(), listed: listed.as_deref() };
+            let servers =
+                Servers { named: args.server.as_deref(), token: token.as_ref(), listed: listed.as_deref() };
             everturn_terminal::calls(&args, servers).await
         }
         Command::Status(args) => {

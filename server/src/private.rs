@@ -30,6 +30,7 @@ use crate::{
 /// A server on a free port.
 pub(crate) struct Private {
     pub(crate) url: String,
+    pub(crate) port: u16,
     pub(crate) default_model: String,
     /// A line about each MCP server whose tools cannot be called.
     pub(crate) off: Vec<String>,
@@ -68,8 +69,9 @@ impl Private {
         let off =
             off.map(|source| format!("MCP server {:?}: {}", source.name, source_state(source))).collect();
         let default_model = orchestrator.models().into_iter().next().unwrap_or_default();
-        let (url, warnings) = (format!("http://{address}"), policy::warnings(&orchestrator));
-        Ok(Self { url, default_model, off, warnings, orchestrator, servers, pruning, offering })
+        let (url, port) = (format!("http://{address}"), address.port());
+        let warnings = policy::warnings(&orchestrator);
+        Ok(Self { url, port, default_model, off, warnings, orchestrator, servers, pruning, offering })
     }
 
     /// Returns a new token.

@@ -58,7 +58,8 @@ pub(crate) async fn run(args: &cli::With, environment: &Environment<'_>) -> Resu
         ));
     }
     // Without it, other terminals do not see what waits.
-    let listed = private.as_ref().and_then(|_| Listed::new(&directory(environment)?, &url).ok());
+    let listed =
+        private.as_ref().and_then(|private| Listed::new(&directory(environment)?, private.port).ok());
     let site = Site { url: &url, environment: &lookup, own: &own, has_token };
     let told = program.told(&site, words)?;
     let mut variables = told.variables;

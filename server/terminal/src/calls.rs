@@ -5,12 +5,14 @@ mod servers;
 
 use std::{
     io::{self, IsTerminal as _, Write},
+    mem,
     process::ExitCode,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Result, bail};
-use everturn_wire::{CallInfo, CallPhase, Calls as Body};
+use anyhow::{Error, Result, anyhow, bail};
+use everturn_wire::{CallInfo, CallPhase};
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -32,8 +34,11 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// Maximum length of what a call was told, in characters.
 const REASON: usize = 100;
 
-/// How long a status line may take: whoever shows it asks again soon.
-const SOON: Duration = Duration::from_millis(500);
+/// How long a server that nobody named may take to answer: it is on this machine.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The same for a status line: whoever shows it asks again soon.
+const SOON: Duration = Duration::from_millis(400);
 
 /// Moves the cursor to the top, and clears what is below it.
 const TOP: &str = "\u{1b}[H\u{1b}[J";
@@ -41,24 +46,28 @@ const TOP: &str = "\u{1b}[H\u{1b}[J";
 /// Prints the calls of servers, again and again if that is wanted, or gives an order to one of them.
 ///
 /// # Errors
-/// When there is no server that reports its calls, or not one call is meant.
+/// When there is no server that reports its calls, or an order does not mean exactly one call.
 pub async fn run(args: &Calls, servers: Servers<'_>) -> Result<ExitCode> {
-    let servers = Servers { named: args.server.as_deref(), ..servers };
     if args.watch && (args.order.is_some() || !io::stdout().is_terminal()) {
-        bail!("--watch lists calls in a terminal: leave it out");
+        bail!("--watch needs a terminal, and no order: leave it out");
     }
     if let Some(order) = &args.order {
         return order::give(args, servers, order).await;
     }
     loop {
-        let told = servers.ask().await?;
+        let (told, problem) = servers.ask(PATIENCE).await?;
         if args.watch {
             write!(io::stdout(), "{TOP}")?;
+        } else if told.is_empty() {
+            return Err(problem.unwrap_or_else(none));
         }
         let ended = running::write(args.json, &body(&told)?, |printer| {
             table(&all(&told), now(), printer)?;
             pages(&told, printer)
         })?;
+        if let Some(problem) = problem {
+            writeln!(io::stderr(), "{problem:#}")?;
+        }
         if !args.watch {
             return Ok(ended);
         }
@@ -71,7 +80,7 @@ pub async fn run(args: &Calls, servers: Servers<'_>) -> Result<ExitCode> {
 /// # Errors
 /// When standard output cannot be written.
 pub async fn line(servers: Servers<'_>) -> Result<ExitCode> {
-    if let Ok(Ok(told)) = timeout(SOON, servers.ask()).await
+    if let Ok(Ok((told, _))) = timeout(2 * SOON, servers.ask(SOON)).await
         && let Some(line) = summary(&all(&told), now())
     {
         return printer::unless_closed(Ok(writeln!(io::stdout(), "{line}").map(|()| ExitCode::SUCCESS)?));
@@ -79,22 +88,31 @@ pub async fn line(servers: Servers<'_>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn all(told: &[Told]) -> Vec<CallInfo> {
-    told.iter().flat_map(|told| told.calls.iter().cloned()).collect()
+fn none() -> Error {
+    anyhow!("no server runs on this machine, and no `everturn with`: start one, or name one with --server")
 }
 
-/// The answer of a server as it is, or all calls of several.
+/// All calls, the oldest first.
+fn all(told: &[Told]) -> Vec<CallInfo> {
+    let mut all: Vec<_> = told.iter().flat_map(|told| told.calls.iter().cloned()).collect();
+    all.sort_by_key(|call| call.started_at);
+    all
+}
+
+/// The calls as the servers told them, with what this program does not know.
 fn body(told: &[Told]) -> Result<Vec<u8>> {
-    match told {
-        [one] => Ok(one.body.clone()),
-        several => Ok(serde_json::to_vec(&Body { calls: all(several) })?),
+    let mut all = Vec::new();
+    for told in told {
+        let mut body: Value = serde_json::from_slice(&told.body)?;
+        all.extend(body["calls"].as_array_mut().map(mem::take).unwrap_or_default());
     }
+    Ok(serde_json::to_vec(&json!({ "calls": all }))?)
 }
 
 /// Prints where servers inside `everturn with` show their calls, too.
 fn pages(told: &[Told], printer: &mut Printer<impl Write>) -> Result<ExitCode> {
     for told in told.iter().filter(|told| told.is_listed) {
-        let line = format!("A page of everturn with: {}", told.address.call(""));
+        let line = format!("Page of an `everturn with`: {}", told.address.call(""));
         printer.line(Ink::Faint, &line)?;
     }
     printer.flush()?;

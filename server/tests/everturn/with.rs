@@ -1,6 +1,12 @@
 //! Programs run by `everturn with`.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
 
 use everturn_sim::{Loopback, Reply};
 use serde_json::json;
@@ -35,6 +41,12 @@ fn answered() -> Reply {
     Reply::json(200, &json!({ "type": "message", "content": [] })).header("request-id", "req-1")
 }
 
+/// Returns how many files are in a directory and those below it.
+fn files(directory: &Path) -> usize {
+    let below = |path: PathBuf| if path.is_dir() { files(&path) } else { 1 };
+    fs::read_dir(directory).unwrap().map(|entry| below(entry.unwrap().path())).sum()
+}
+
 fn overloaded() -> Reply {
     Reply::json(
         529,
@@ -67,8 +79,7 @@ async fn a_program_calls_its_provider_through_a_server_of_its_own() {
     assert!(
         String::from_utf8_lossy(&requests[0].body).contains(r#"{ "model" : "claude-x",  "max_tokens": 5"#)
     );
-    let left = std::fs::read_dir(home.path()).unwrap().count();
-    assert_eq!(left, 0, "nothing is left in its home");
+    assert_eq!(files(home.path()), 0, "no file is left in its home");
 }
 
 #[tokio::test]
@@ -102,10 +113,10 @@ async fn another_terminal_sees_what_a_program_waits_for_and_ends_the_wait() {
             }
         };
         // Of a server that was killed.
-        let left = listed.join("1");
-        fs::write(&left, "http://127.0.0.1:9").unwrap();
+        let left = listed.join("9");
+        fs::write(&left, "").unwrap();
         assert!(
-            list.contains("overloaded") && list.contains("A page of everturn with: http://127.0.0.1:"),
+            list.contains("overloaded") && list.contains("Page of an `everturn with`: http://127.0.0.1:"),
             "{list}"
         );
         let line = stdout(&home.run(&["status", "--line"]).await);
@@ -114,10 +125,10 @@ async fn another_terminal_sees_what_a_program_waits_for_and_ends_the_wait() {
         assert!(stdout(&retried).ends_with("is tried again.\n"), "{}", stderr(&retried));
         assert!(!left.exists());
     };
-    let (output, ()) = join!(timeout(DEADLINE, command.output()), control);
-    let output = output.unwrap().unwrap();
+    let (output, ()) = timeout(DEADLINE, async { join!(command.output(), control) }).await.unwrap();
+    let output = output.unwrap();
     assert!(stdout(&output).starts_with("200 req-1"), "{}{}", stdout(&output), stderr(&output));
-    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "nothing is left in its home");
+    assert_eq!(files(home.path()), 0, "no file is left in its home");
 }
 
 #[tokio::test]

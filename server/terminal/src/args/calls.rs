@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 pub struct Calls {
     /// The running server [default: http://127.0.0.1:4777, and those inside `everturn with`]
     #[arg(long, global = true, env = "EVERTURN_SERVER", value_name = "URL")]
-    pub(crate) server: Option<String>,
+    pub server: Option<String>,
     /// The server's access token; prefer EVERTURN_TOKEN
     #[arg(long, global = true)]
     pub token: Option<String>,
-    /// Print the server's whole answer as one JSON object instead
+    /// Print the calls as one JSON object instead
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Show them again every second, until interrupted

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow, bail};
 use everturn_wire::{CallInfo, CallOrdered, CallPhase};
 
-use super::{Servers, all, servers::Told};
+use super::{PATIENCE, Servers, all, none, servers::Told};
 use crate::{
     args::{CallOrder, Calls},
     printer::Ink,
@@ -22,7 +22,10 @@ pub(super) async fn give(args: &Calls, servers: Servers<'_>, order: &CallOrder) 
         CallOrder::Retry { id } => (id, "retry-now", "is tried again"),
         CallOrder::GiveUp { id } => (id, "give-up", "is given up"),
     };
-    let told = servers.ask().await?;
+    let (told, problem) = servers.ask(PATIENCE).await?;
+    if told.is_empty() || (problem.is_some() && asked.is_none()) {
+        return Err(problem.unwrap_or_else(none));
+    }
     let calls = all(&told);
     let call = one(&calls, asked.as_deref())?;
     let has_it = |told: &&Told| told.calls.iter().any(|known| known.id == call.id);

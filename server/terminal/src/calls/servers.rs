@@ -1,26 +1,25 @@
 //! The servers that are asked for calls: the one that was named, or else the usual one and those inside `everturn with`.
 
 use std::{
-    fs, io, iter,
+    fs,
+    io::{self, ErrorKind},
+    net::Ipv4Addr,
     path::{Path, PathBuf},
-    process,
     time::Duration,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result, anyhow};
 use everturn_wire::{CallInfo, Calls};
-use tokio::time::timeout;
+use futures_util::future::{join, join_all};
+use tokio::{net::TcpStream, time::timeout};
 
 use crate::{
     Hidden,
     remote::{Address, Remote},
 };
 
-/// Where a server is that nobody named.
-const USUAL: &str = "http://127.0.0.1:4777";
-
-/// How long a server inside `everturn with` may take: it is on this machine.
-const SOON: Duration = Duration::from_millis(500);
+/// The port of a server that nobody named.
+const USUAL: u16 = 4777;
 
 /// Which servers to ask.
 #[derive(Clone, Copy, Debug)]
@@ -38,35 +37,38 @@ pub(super) struct Told {
     pub(super) address: Address,
     pub(super) is_listed: bool,
     pub(super) body: Vec<u8>,
-    /// Times are those of this machine's clock.
+    /// They wait until a time on this machine's clock.
     pub(super) calls: Vec<CallInfo>,
 }
 
 impl Servers<'_> {
-    /// Asks them.
+    /// Asks them all at once. Those that nobody named have so long to answer. Also returns why the usual one did not tell, if it is
+    /// there.
     ///
     /// # Errors
-    /// When none answers.
-    pub(super) async fn ask(&self) -> Result<Vec<Told>> {
-        let usual = Told::of(self.named.unwrap_or(USUAL), self.token, false).await;
-        if self.named.is_some() {
-            return Ok(vec![usual?]);
+    /// When one was named and does not answer.
+    pub(super) async fn ask(&self, within: Duration) -> Result<(Vec<Told>, Option<Error>)> {
+        if let Some(named) = self.named.filter(|url| !url.trim().is_empty()) {
+            return Ok((vec![Told::of(named, self.token, false).await?], None));
         }
-        let mut all = Vec::new();
-        for (file, url) in self.listed.map(listed).unwrap_or_default() {
-            match timeout(SOON, Told::of(&url, None, true)).await {
-                Ok(Ok(told)) => all.push(told),
-                // It was killed, and its port may be another program's.
-                Ok(Err(_)) => _ = fs::remove_file(file),
-                Err(_) => {}
+        let usual = async {
+            let told = timeout(within, Told::of_port(USUAL, self.token, false)).await;
+            told.unwrap_or_else(|_| Err(anyhow!("the server on port {USUAL} does not answer")))
+        };
+        let listed = self.listed.map(listed).unwrap_or_default().into_iter().map(async |(port, file)| {
+            match timeout(within, Told::of_port(port, None, true)).await {
+                Ok(Ok(None)) => {
+                    // It was killed.
+                    let _ = fs::remove_file(file);
+                    None
+                }
+                Ok(told) => told.ok().flatten(),
+                Err(_) => None,
             }
-        }
-        match usual {
-            Ok(usual) => all.insert(0, usual),
-            Err(error) if all.is_empty() => return Err(error),
-            Err(_) => {}
-        }
-        Ok(all)
+        });
+        let (usual, listed) = join(usual, join_all(listed)).await;
+        let (usual, problem) = usual.map_or_else(|error| (None, Some(error)), |told| (told, None));
+        Ok((usual.into_iter().chain(listed.into_iter().flatten()).collect(), problem))
     }
 }
 
@@ -81,44 +83,42 @@ impl Told {
         calls.iter_mut().for_each(|call| call.next_at = call.next_at.map(|at| answer.clock.here(at)));
         Ok(Self { address, is_listed, body: answer.body, calls })
     }
+
+    /// `None` if nobody listens there.
+    async fn of_port(port: u16, token: Option<&Hidden>, is_listed: bool) -> Result<Option<Self>> {
+        match TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
+            _ => Self::of(&format!("http://127.0.0.1:{port}"), token, is_listed).await.map(Some),
+        }
+    }
 }
 
-/// Returns the files of a directory, and the addresses in them.
-fn listed(directory: &Path) -> Vec<(PathBuf, String)> {
-    let files = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    files
-        .filter_map(|file| Some((fs::read_to_string(&file).ok()?, file)))
-        .map(|(url, file)| (file, url))
-        .collect()
+/// Returns the ports that are listed in a directory, and their files.
+fn listed(directory: &Path) -> Vec<(u16, PathBuf)> {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    files.filter_map(|file| Some((file.file_name().to_str()?.parse().ok()?, file.path()))).collect()
 }
 
 /// Lists a server inside this process, until it is dropped.
 #[derive(Debug)]
-pub struct Listed {
-    file: PathBuf,
-    /// The directory, and those around it that it made, the innermost first.
-    made: Vec<PathBuf>,
-}
+pub struct Listed(PathBuf);
 
 impl Listed {
-    /// Writes the server's address to a file in this directory.
+    /// Creates an empty file in this directory, with the server's port as its name.
     ///
     /// # Errors
     /// When the directory cannot be written.
-    pub fn new(directory: &Path, url: &str) -> io::Result<Self> {
-        let around = directory.ancestors().skip(1).take_while(|around| !around.exists());
-        let made = iter::once(directory).chain(around).map(Into::into).collect();
+    pub fn new(directory: &Path, port: u16) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        let listed = Self { file: directory.join(process::id().to_string()), made };
-        fs::write(&listed.file, url)?;
-        Ok(listed)
+        let file = directory.join(port.to_string());
+        fs::write(&file, "")?;
+        Ok(Self(file))
     }
 }
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.file);
-        // Not if there is something else in them by now.
-        self.made.iter().for_each(|directory| _ = fs::remove_dir(directory));
+        // The directory stays: another one may be about to use it.
+        let _ = fs::remove_file(&self.0);
     }
 }

@@ -31,6 +31,7 @@ fn are_accepted(runs: u64) {
             let ran = cluster::run(kind, seed);
             is_accepted(&ran, &format!("{kind:?}, seed {seed}"));
             met.extend(ran.trace.iter().map(|(_, seen)| match seen {
+                Seen::Stored(stored) if stored.number == 2 => "a second turn".to_owned(),
                 Seen::Stored(stored) => format!("stored by {}", stored.node),
                 Seen::Told(told) => format!("told {told:?}"),
                 seen => format!("{seen:?}").split('(').next().unwrap_or_default().to_owned(),
@@ -46,6 +47,7 @@ fn are_accepted(runs: u64) {
         "Killed",
         "Started",
         "Unheard",
+        "a second turn",
         "stored by 2",
         "told Some(true)",
         "told Some(false)",

@@ -243,7 +243,7 @@ impl Chain {
             self.waited_ms = 0;
         }
         let Budget { max_wait_ms, deadline } = self.budget;
-        // If results said what was wrong, the step before goes on. No event says so.
+        // If results said what was wrong, the step before goes on. No event says so, so the grace may be too long.
         let waited_ms = self.waited_before_ms.saturating_add(self.waited_ms);
         let is_spent = max_wait_ms.is_some_and(|most| most <= waited_ms)
             || deadline.is_some_and(|deadline| now.is_none_or(|now| deadline <= now));
