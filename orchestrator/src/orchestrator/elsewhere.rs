@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use everturn_wire::{ConversationId, Question};
+use everturn_wire::{ConversationId, Question, RetryState};
 use futures_core::future::BoxFuture;
 
 use super::{Orchestrator, lost_reply::Sent};
@@ -112,9 +112,13 @@ impl Orchestrator {
                 return known(id, &command, unanswered, Reply::Done(false));
             }
             let is_elsewhere = self.ports.peers.is_some() && conversation.elsewhere().is_some();
-            let is_same_wait = *meant_retry.get_or_insert_with(|| retry.clone()) == retry && !is_elsewhere;
-            if unanswered.is_some() && !is_same_wait && matches!(command, Command::RetryNow { .. }) {
-                // It may have ended one wait already, and must not end another.
+            let meant_retry = meant_retry.get_or_insert_with(|| retry.clone());
+            let ends = |retry: &Option<RetryState>| retry.as_ref().and_then(|retry| retry.next_at);
+            // The wait that it was meant for has ended while it changed hands.
+            let is_over = ends(meant_retry).is_some() && ends(meant_retry) != ends(&retry);
+            // It may have ended one wait already, and must not end another.
+            let may_be_over = unanswered.is_some() && (*meant_retry != retry || is_elsewhere);
+            if (is_over || may_be_over) && matches!(command, Command::RetryNow { .. }) {
                 return known(id, &command, unanswered, Reply::Done(false));
             }
             if let Some(sent) = &sent

@@ -117,10 +117,11 @@ impl Model {
         let retry = held.turn.filter(|turn| command == Command::RetryNow && waits(turn));
         let meant_retry = *client.meant_retry.get_or_insert(retry);
         let is_elsewhere = matches!(held.driver, Driver::Elsewhere(_));
-        let is_same_wait = meant_retry == retry && !is_elsewhere;
+        let is_over = meant_retry.is_some() && meant_retry != retry;
+        let may_be_over = is_unanswered && (meant_retry != retry || is_elsewhere);
         let ends_a_wait = command == Command::RetryNow && !self.breaks(Rule::SenderComparesWaits);
-        if is_unanswered && !is_same_wait && ends_a_wait {
-            return tell(world, None);
+        if (is_over || may_be_over) && ends_a_wait {
+            return self.tell_outcome(world, false);
         }
         let looks = has_sent && command == Command::Enqueue && !self.breaks(Rule::SenderLooksForMessage);
         if looks && world.seen.added > 0 {
