@@ -64,6 +64,25 @@ async fn a_retry_now_is_carried_out_once_by_the_new_owner() {
     assert_eq!((at_a.calls(), at_b.calls()), (1, 2));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_retry_now_does_not_end_a_wait_that_began_at_another_node_meanwhile() {
+    let nodes = Nodes::new();
+    let (a, at_a) = nodes.node("a", [overloaded_with_hint(600_000), answer("never")]).await;
+    let (b, at_b) = nodes.node("b", [overloaded_with_hint(600_000), answer("never")]).await;
+    let started = a.start("hi").await.unwrap();
+    let mut at_its_own = a.watch(Some(started.from)).await;
+    at_its_own.until("provider-retry").await;
+    nodes.log.cut_off("a");
+    assert!(b.orchestrator.retry_now(&b.id).await.unwrap());
+    let mut watcher = b.watch(Some(started.from)).await;
+    watcher.until("provider-retry").await;
+    watcher.until("provider-retry").await;
+    nodes.log.connect("a");
+    // It has not heard yet that another node drives its turn.
+    assert!(!a.orchestrator.retry_now(&a.id).await.unwrap());
+    assert_eq!((at_a.calls(), at_b.calls()), (1, 1));
+}
+
 /// A node whose commands arrive, but whose replies and signs of life do not; and one that sends it commands.
 async fn mute(nodes: &Nodes) -> (World, World, [Arc<Scripted>; 2], Watcher) {
     let wait = || overloaded_with_hint(600_000);
