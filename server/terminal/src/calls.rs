@@ -49,7 +49,7 @@ const TOP: &str = "\u{1b}[H\u{1b}[J";
 /// When there is no server that reports its calls, or an order does not mean exactly one call.
 pub async fn run(args: &Calls, servers: Servers<'_>) -> Result<ExitCode> {
     if args.watch && (args.order.is_some() || !io::stdout().is_terminal()) {
-        bail!("--watch needs a terminal, and no order: leave it out");
+        bail!("--watch only lists calls, and needs a terminal: leave it out");
     }
     if let Some(order) = &args.order {
         return order::give(args, servers, order).await;
@@ -61,12 +61,14 @@ pub async fn run(args: &Calls, servers: Servers<'_>) -> Result<ExitCode> {
         } else if told.is_empty() {
             return Err(problem.unwrap_or_else(none));
         }
-        let ended = running::write(args.json, &body(&told)?, |printer| {
+        let body = if args.json { body(&told)? } else { Vec::new() };
+        let ended = running::write(args.json, &body, |printer| {
             table(&all(&told), now(), printer)?;
             pages(&told, printer)
         })?;
         if let Some(problem) = problem {
-            writeln!(io::stderr(), "{problem:#}")?;
+            // Without standard error, nobody can be told.
+            let _ = writeln!(io::stderr(), "{problem:#}");
         }
         if !args.watch {
             return Ok(ended);

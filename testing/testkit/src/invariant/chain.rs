@@ -82,7 +82,7 @@ impl Chain {
     }
 
     pub(super) fn failed(&mut self, at: Millis, failure: &Failure) {
-        // What is too long now is too long later: a summary is asked for at once.
+        // Waiting does not make a conversation shorter: a summary is asked for at once.
         self.hint_ms = failure.hint_ms.filter(|_| failure.category != Category::ContextOverflow);
         self.unsaved = self.hint_ms.map(|hint_ms| at.plus(hint_ms.min(LONGEST_WAIT_MS)));
     }
