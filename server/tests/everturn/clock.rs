@@ -19,8 +19,8 @@ use crate::{
 const HINT: Duration = Duration::from_secs(30);
 /// How long the first process runs.
 const LIFE: Duration = Duration::from_secs(10);
-/// How much later than scheduled an attempt may be: 2 % and a second.
-const LATE: Duration = Duration::from_millis(1600);
+/// How much later than scheduled an attempt may be on a busy machine: half of what the first process ran.
+const LATE: Duration = Duration::from_secs(5);
 const HOUR: i64 = 3600;
 
 /// A turn that waits for the provider's hint, and whose process was killed meanwhile.

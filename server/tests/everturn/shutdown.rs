@@ -11,8 +11,8 @@ use crate::{
     home::{DEADLINE, Home, LONG, Server},
 };
 
-/// Well below the grace period of a running turn.
-const SOON: Duration = Duration::from_millis(1_500);
+/// Less than the grace period of a running turn, which is two seconds.
+const SOON: Duration = Duration::from_millis(1_900);
 
 async fn watch(server: &Server, cursor: Option<&str>) -> Socket {
     let mut socket = Socket::open(server, "/ws").await;
