@@ -178,7 +178,8 @@ export class Banner {
     const what = this.#forSummary ? 'the summary ' : '';
     const isLong = left > LONG_MS;
     const why = this.#isOfCaller ? 'Limit of this token reached' : failure(this.#retry);
-    const waiting = isLong ? `${what}continues ${later(this.#until)}` : `retrying ${what}in ${wait(Math.ceil(left / 1000))}`;
+    const at = this.#retry.shared ? 'within' : 'in'; // behind other calls, it may end earlier
+    const waiting = isLong ? `${what}continues ${later(this.#until)}` : `retrying ${what}${at} ${wait(Math.ceil(left / 1000))}`;
     const now = this.#isOffline ? 'reconnecting to see what came next' : `retrying ${what}now`;
     const text = left > 0 && (this.#isOffline || !isSkipped) ? waiting : now;
     const again = `Asking again ${what && 'for the summary '}(${number(this.#retry)})`;

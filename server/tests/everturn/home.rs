@@ -185,6 +185,16 @@ impl Server {
     }
 }
 
+impl Drop for Server {
+    /// Its files and its port are free when this returns.
+    fn drop(&mut self) {
+        let _ = self.child.start_kill();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }

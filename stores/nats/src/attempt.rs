@@ -136,6 +136,14 @@ impl<'j> Attempt<'j> {
                     after = now;
                     what
                 }
+                // It says where, and what to check.
+                Err(JournalError::Storage(what)) => {
+                    unsure = true;
+                    if patience.pause().await {
+                        continue;
+                    }
+                    return Err(JournalError::Unknown(what));
+                }
                 Err(error) => {
                     unsure = true;
                     error.to_string()

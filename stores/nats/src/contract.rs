@@ -77,9 +77,13 @@ impl Journal for NatsJournal {
 }
 
 impl NatsJournal {
-    /// Costs three requests, and one for each part of a large append.
+    /// Costs four requests, and one for each part of a large append.
     async fn load_last(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
-        let Some(entry) = self.last_entry(id).await? else { return Ok(None) };
+        let entry = match self.last_entry(id).await? {
+            Some(last) if self.cut_fork(id, &last).await? => self.last_entry(id).await?,
+            last => last,
+        };
+        let Some(entry) = entry else { return Ok(None) };
         let label = entry.label(id)?;
         let Some(mut head) = label.head.clone() else { return Ok(None) };
         walk::check_last(&self.leader, id, &entry, &label).await?;

@@ -74,17 +74,22 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    fn says(&self, what: &str) -> String {
+        format!(
+            "stream {self}: {what}; check that a majority of the servers is running, and that their disks have room (one whose \
+             disk was full has to be restarted)"
+        )
+    }
+
     /// Returns the error when it is unknown whether something was written.
     pub(crate) fn unknown(&self, what: &str) -> JournalError {
-        JournalError::Unknown(format!(
-            "stream {self}: {what}; check that a majority of the servers is running"
-        ))
+        JournalError::Unknown(self.says(what))
     }
 }
 
 /// Returns the error when nothing was written or read.
 pub(crate) fn failed(place: &Place, what: &str) -> JournalError {
-    JournalError::Storage(format!("stream {place}: {what}; check that a majority of the servers is running"))
+    JournalError::Storage(place.says(what))
 }
 
 /// Returns the error when what is stored is not what was written.

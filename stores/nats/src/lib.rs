@@ -22,6 +22,7 @@ mod contract;
 mod entry;
 mod error;
 mod floor;
+mod fork;
 mod garbage;
 mod index;
 mod journal;

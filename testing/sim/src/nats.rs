@@ -1,10 +1,12 @@
 //! Real NATS servers on loopback ports, which can be frozen, killed and started again, and cut off from each other.
 
+mod disk;
 mod routes;
 
 use std::{
     collections::BTreeSet,
     env,
+    ffi::OsString,
     fs::{self, File},
     net::TcpListener,
     path::{Path, PathBuf},
@@ -19,6 +21,7 @@ use tokio::{
     time::{self, Instant},
 };
 
+pub use disk::SmallDisks;
 pub use routes::Routes;
 
 /// Environment variable: the path of the `nats-server` program. Where it is set, tests must not skip.
@@ -28,7 +31,7 @@ pub const PROGRAM: &str = "EVERTURN_NATS_SERVER";
 const INSTALLED: &str = "nats/bin/nats-server";
 
 /// How long a server or an election may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Returns the `nats-server` program, or prints why the calling test is skipped.
 ///
@@ -56,12 +59,15 @@ pub struct NatsConfig<'c> {
     pub server: &'c str,
     /// What is added to the block `cluster`, such as `no_advertise: true`.
     pub cluster: &'c str,
+    /// The command that runs the server, such as `strace -D`, in words; it must become the server. Empty = none.
+    pub within: &'c [String],
 }
 
 /// A server, which ends when this is dropped.
 #[derive(Debug)]
 pub struct NatsServer {
-    program: PathBuf,
+    /// The command in words: the program comes last.
+    command: Vec<OsString>,
     config: PathBuf,
     log: PathBuf,
     name: String,
@@ -101,16 +107,9 @@ impl NatsServer {
         );
         fs::write(&config, text).expect("the configuration can be written");
         let log = directory.join("server.log");
-        let process = run(program, &config, &log);
-        Self {
-            program: program.to_owned(),
-            config,
-            log,
-            name: name.to_owned(),
-            client_port,
-            monitor_port,
-            process,
-        }
+        let command: Vec<OsString> = more.within.iter().map(OsString::from).chain([program.into()]).collect();
+        let process = run(&command, &config, &log);
+        Self { command, config, log, name: name.to_owned(), client_port, monitor_port, process }
     }
 
     /// Returns its address for clients.
@@ -153,7 +152,7 @@ impl NatsServer {
     /// Starts it again with its data, after [`Self::kill`]. It may not be ready yet.
     pub fn restart(&mut self) {
         self.kill();
-        self.process = run(&self.program, &self.config, &self.log);
+        self.process = run(&self.command, &self.config, &self.log);
     }
 
     /// Waits until it serves.
@@ -293,7 +292,7 @@ impl NatsCluster {
 /// Waits until `look` returns something.
 ///
 /// # Panics
-/// If that takes a minute.
+/// If that takes three minutes.
 pub async fn wait_for<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -305,10 +304,10 @@ pub async fn wait_for<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     }
 }
 
-fn run(program: &Path, config: &Path, log: &Path) -> Child {
+fn run(words: &[OsString], config: &Path, log: &Path) -> Child {
     let log = File::options().create(true).append(true).open(log).expect("the log can be opened");
-    let mut command = Command::new(program);
-    command.arg("-c").arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).arg("-c").arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     command.spawn().expect("nats-server can be started")
 }
 

@@ -208,15 +208,16 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// `Retrying (1/21) in 5s...`
+    /// `Retrying (1/21) in 5s...`. A wait behind other calls may end earlier, so its time is the longest.
     fn words(&self, now: Instant) -> String {
         let left = seconds_left(self.until, now);
         let (count, what) = (self.count, if self.of_summary { " the summary" } else { "" });
         match left.is_zero() {
             false if self.of_caller => {
-                format!("Waiting for a limit of this token, {}...", wording::time(left))
+                format!("Waiting for a limit of this token, at most {}...", wording::time(left))
             }
             true => format!("Retrying{what}{count} now..."),
+            false if count.is_shared => format!("Retrying{what} within {}...", wording::time(left)),
             false => format!("Retrying{what}{count} in {}...", wording::time(left)),
         }
     }
@@ -243,10 +244,10 @@ mod tests {
             assert_eq!(wait.words(now + Duration::from_millis(ms)), expected, "after {ms} ms");
         }
         let shared = Wait { count: Count { is_shared: true, ..count }, ..wait.clone() };
-        assert_eq!(shared.words(now), "Retrying in 5s...");
+        assert_eq!(shared.words(now), "Retrying within 5s...");
         let endless = Wait { count: Count { attempt: 7, of: None, ..count }, of_summary: true, ..wait };
         assert_eq!(endless.words(now), "Retrying the summary (8) in 5s...");
         let limited = Wait { of_caller: true, ..endless };
-        assert_eq!(limited.words(now), "Waiting for a limit of this token, 5s...");
+        assert_eq!(limited.words(now), "Waiting for a limit of this token, at most 5s...");
     }
 }

@@ -6,6 +6,7 @@ mod base;
 mod clock;
 mod cluster;
 mod conformance;
+mod disk;
 mod history;
 mod index;
 mod jwt;

@@ -26,8 +26,11 @@ impl Server {
     }
 
     pub(crate) async fn start_with(more: NatsConfig<'_>) -> Option<Self> {
+        Self::start_in(tempfile::tempdir().unwrap(), more).await
+    }
+
+    pub(crate) async fn start_in(directory: TempDir, more: NatsConfig<'_>) -> Option<Self> {
         let program = nats::program()?;
-        let directory = tempfile::tempdir().unwrap();
         let server = NatsServer::start(&program, directory.path(), more).await;
         Some(Self { server, directory, journals: Cell::new(0) })
     }

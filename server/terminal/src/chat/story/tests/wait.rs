@@ -108,5 +108,8 @@ async fn a_wait_for_a_limit_of_the_caller_cannot_be_skipped_and_is_no_retry() {
     let (_, err, _) = tell_to(&mut story, [limited]);
     assert_eq!((story.is_retrying(), story.may_ask_now()), (true, false));
     assert!(err.contains("2 calls at a time"), "{err}");
-    assert!(err.ends_with("Waiting for a limit of this token, 5s...\n") && !err.contains("because"), "{err}");
+    assert!(
+        err.ends_with("Waiting for a limit of this token, at most 5s...\n") && !err.contains("because"),
+        "{err}"
+    );
 }
