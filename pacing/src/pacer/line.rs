@@ -52,6 +52,9 @@ impl Pacer {
     pub(super) fn is_behind(&mut self, target: &str, call: &Call<'_>, now: Millis) -> bool {
         self.renew(now);
         let Self { targets, busy, callers, .. } = self;
+        if busy.keys().all(|name| name == target) {
+            return false;
+        }
         let own = Next::new(call.turn.clone(), call.caller.cloned(), call.priority, call.since, callers);
         let mut others = busy.iter().filter(|(name, _)| *name != target);
         others.any(|(_, at)| targets[*at].next(callers, now).is_some_and(|next| next.goes_before(&own)))
