@@ -119,8 +119,8 @@ fn a_refusal_elsewhere_counts_unless_it_is_known_or_this_process_finds_out() {
     assert!(matches!(other, Admission::Wait(_)), "{other:?}");
     desk.now += 3_000;
     let probe = desk.goes("own2");
-    desk.refused(probe, &refusal(None));
-    assert!(desk.waits("own3").0 >= 2_000, "as after a second refusal");
+    desk.refused(probe, &refusal(Some(500)));
+    assert_eq!(desk.waits("own3").0, 2_000, "as after a second refusal: the hint is not believed");
     desk.answers(ticket);
 }
 
@@ -237,6 +237,19 @@ fn callers_of_small_calls_get_as_many_tokens_as_those_of_large_ones() {
     let gone = desk.let_go();
     let of_ann = gone.iter().take(12).filter(|turn| turn.starts_with("ann")).count();
     assert!((2..=3).contains(&of_ann), "{gone:?}");
+}
+
+#[test]
+fn a_caller_has_as_many_calls_to_make_as_run_and_wait() {
+    let (ann, now) = (name("ann"), Millis(START));
+    let mut pacer = Pacer::new();
+    pacer.set_callers([(ann.clone(), Terms { parallel: Some(3), ..Terms::default() })]);
+    let turns: Vec<_> = (0..5).map(|n| TurnId::from(format!("turn {n}").as_str())).collect();
+    let waiting = turns
+        .iter()
+        .filter(|turn| !matches!(pacer.admit(TARGET, &call(turn, Some(&ann), START), now), Admission::Go(_)));
+    assert_eq!(waiting.count(), 2);
+    assert_eq!(pacer.used_by_callers(now)[0].1.calls, 5);
 }
 
 /// What a node used that tells `count` requests in this minute.
