@@ -171,6 +171,8 @@ test('the banner names the failure, and an old wait shows only the rest', async 
   const line = (text) => until((wanted) => document.querySelector('#wait-line').textContent === wanted, text);
   retry({ delayMs: 3_600_000, code: '429' });
   await line('Rate limited, retrying in 1 h 00 min');
+  retry({ delayMs: 30_000, category: 'rate_limited', shared: true, because: 'line' });
+  await line('Rate limited, retrying within 30 s'); // behind other calls
   retry({ delayMs: 90_000, category: 'network', attempt: 4, maxAttempts: 21, hinted: true });
   await line('Connection to the provider lost, retrying in 1 min 30 s');
   assert.equal(await page.locator('#wait-note').textContent(), 'Retry 5 of 21 · the provider asked for this wait');
