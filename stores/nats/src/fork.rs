@@ -30,7 +30,12 @@ impl NatsJournal {
                 "a server accepted an append at an old version, as one does whose disk is full; it is deleted"
             );
             let deleted = self.leader.stream.delete_message(entry.sequence).await;
-            deleted.map_err(|error| failed(&self.leader.place, &error.to_string()))?;
+            // Another node may have been faster.
+            if let Err(error) = deleted
+                && self.leader.at(entry.sequence).await?.is_some()
+            {
+                return Err(failed(&self.leader.place, &error.to_string()));
+            }
         }
         self.cache.forget(id);
         Ok(true)
