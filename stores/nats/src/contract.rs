@@ -80,7 +80,7 @@ impl NatsJournal {
     /// Costs four requests, and one for each part of a large append.
     async fn load_last(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
         let entry = match self.last_entry(id).await? {
-            Some(last) if self.cut_fork(id, &last).await? => self.last_entry(id).await?,
+            Some(last) if self.remove_strays(id, &last).await? => self.last_entry(id).await?,
             last => last,
         };
         let Some(entry) = entry else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Forks: appends that servers stored although another one followed the same version.
+//! Strays: appends that servers stored although another one already followed the same version.
 //!
 //! A leader whose disk is full loses the appends that it stored last, which the other servers have. Until it is replaced, it
 //! accepts appends at the version that it still knows, and the others store those, too. It acknowledges none of them, because it
@@ -10,8 +10,12 @@ use everturn_wire::ConversationId;
 use crate::{entry::Entry, error::failed, journal::NatsJournal, label::expected};
 
 impl NatsJournal {
-    /// Deletes appends that do not count, from the end of a conversation. Returns whether there were any. Costs a request if not.
-    pub(crate) async fn cut_fork(&self, id: &ConversationId, last: &Entry) -> Result<bool, JournalError> {
+    /// Deletes strays from the end of a conversation. Returns whether there were any. Costs a request if not.
+    pub(crate) async fn remove_strays(
+        &self,
+        id: &ConversationId,
+        last: &Entry,
+    ) -> Result<bool, JournalError> {
         let subject = self.leader.names().appends(id);
         let Some(before) = expected(&last.headers) else { return Ok(false) };
         let next = self.leader.next(&subject, before + 1).await?;
