@@ -145,8 +145,13 @@ fn the_next_process_knows_when_it_was_refused_and_whether_the_network_is_gone() 
     assert!(pacer.unreached(TARGET, ticket, &call(&turn, None, now.0), &failure, now).is_some());
     let mut next = Pacer::new();
     next.restore(TARGET, &pacer.known(TARGET, now).unwrap(), now);
-    let other = next.admit(TARGET, &call(&"other".into(), None, now.0), now);
-    assert!(matches!(other, Admission::Wait(wait) if wait.because == Because::Offline), "{other:?}");
+    let other = TurnId::from("other");
+    let asked = next.admit(TARGET, &call(&other, None, now.0), now);
+    assert!(matches!(asked, Admission::Wait(wait) if wait.because == Because::Offline), "{asked:?}");
+    let later = now.plus(5_000);
+    let ticket = go(&mut next, &call(&other, None, now.0), later);
+    let until = next.unreached(TARGET, ticket, &call(&other, None, now.0), &failure, later);
+    assert_eq!(until, Some(later.plus(10_000)), "longer than after the first attempt");
 }
 
 #[test]
