@@ -255,6 +255,10 @@ fn a_caller_has_as_many_calls_to_make_as_run_and_wait() {
         .filter(|turn| !matches!(pacer.admit(TARGET, &call(turn, Some(&ann), START), now), Admission::Go(_)));
     assert_eq!(waiting.count(), 2);
     assert_eq!(pacer.used_by_callers(now)[0].1.calls, 5);
+    let limits = |pacer: &Pacer| (pacer.is_limited(Some(&ann)), pacer.is_limited_in_money(Some(&ann)));
+    assert_eq!(limits(&pacer), (true, false));
+    pacer.set_callers([(ann.clone(), Terms { money_per_day: Some(1), ..Terms::default() })]);
+    assert_eq!(limits(&pacer), (true, true));
 }
 
 /// What a node used that tells `count` requests in this minute.
