@@ -217,7 +217,7 @@ async fn calls_lost_with_their_connection_come_back_spread() {
         let history = get(&server, &conversation).await.text().await;
         assert_eq!(history.matches("Hello.").count(), 1, "{history}");
     }
-    // Jitter lengthens or shortens each wait by up to a tenth: 400 ms, of which eight tenths of the calls take 320 ms.
+    // Jitter changes each wait by up to a tenth, so waits differ by up to 400 ms, and those of the middle eight tenths by 320 ms.
     waits.sort();
     let (first, last) = (waits[TURNS / 10], waits[TURNS * 9 / 10]);
     assert!(last - first > Duration::from_millis(250), "all come back from {first:?} to {last:?}");

@@ -136,17 +136,16 @@ impl<'j> Attempt<'j> {
                     after = now;
                     what
                 }
-                // It says where, and what to check.
-                Err(JournalError::Storage(what)) => {
+                Err(error) => {
                     unsure = true;
                     if patience.pause().await {
                         continue;
                     }
-                    return Err(JournalError::Unknown(what));
-                }
-                Err(error) => {
-                    unsure = true;
-                    error.to_string()
+                    // It says where, and what to check.
+                    return Err(JournalError::Unknown(match error {
+                        JournalError::Storage(what) => what,
+                        other => other.to_string(),
+                    }));
                 }
             };
             if !patience.pause().await {

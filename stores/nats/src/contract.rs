@@ -79,11 +79,13 @@ impl Journal for NatsJournal {
 impl NatsJournal {
     /// Costs four requests, and one for each part of a large append.
     async fn load_last(&self, id: &ConversationId) -> Result<Option<Stored>, JournalError> {
-        let entry = match self.last_entry(id).await? {
-            Some(last) if self.remove_strays(id, &last).await? => self.last_entry(id).await?,
-            last => last,
-        };
-        let Some(entry) = entry else { return Ok(None) };
+        let mut last = self.last_entry(id).await?;
+        while let Some(newest) = &last
+            && self.remove_strays(id, newest).await?
+        {
+            last = self.last_entry(id).await?;
+        }
+        let Some(entry) = last else { return Ok(None) };
         let label = entry.label(id)?;
         let Some(mut head) = label.head.clone() else { return Ok(None) };
         walk::check_last(&self.leader, id, &entry, &label).await?;

@@ -78,7 +78,7 @@ impl<G: Ground> View<G> {
     }
 
     /// Returns the view to begin again with after this error, `None` if the conversation was removed, or the error if
-    /// nothing was deleted meanwhile or is deleted here because it does not count. A leader that was replaced and has not noticed may not know of it, so it is asked
+    /// nothing was deleted meanwhile. A leader that was replaced and has not noticed may not know of it, so it is asked
     /// again for a while.
     pub(crate) async fn renewed(
         mut self,
@@ -87,20 +87,15 @@ impl<G: Ground> View<G> {
         error: JournalError,
     ) -> Result<Option<Self>, JournalError> {
         let mut patience = self.patience.take().unwrap_or_else(|| journal.leader.short_patience());
-        let is_removed = match journal.last_entry(id).await? {
-            Some(last) => journal.remove_strays(id, &last).await?,
-            None => false,
-        };
         let Some(mut now) = Self::of(journal, id).await? else { return Ok(None) };
         let sequence = |view: &Self| view.ground.as_ref().map_or(0, Ground::sequence);
         let is_same = now.last.label.born == self.last.label.born && sequence(&now) == sequence(&self);
-        if !is_removed && now.last.label.born == self.last.label.born && now.last.version < self.last.version
-        {
+        if now.last.label.born == self.last.label.born && now.last.version < self.last.version {
             // This answer is older than the first one.
             now.last = self.last;
         }
         let tries = self.tries + u32::from(!is_same);
-        if tries > TRIES || (is_same && !is_removed && !patience.pause().await) {
+        if tries > TRIES || (is_same && !patience.pause().await) {
             return Err(error);
         }
         Ok(Some(Self { tries, patience: Some(patience), ..now }))

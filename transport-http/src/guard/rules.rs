@@ -134,6 +134,7 @@ impl Rules {
     fn is_in_url(&self, request: &Request) -> bool {
         let url = request.uri().path_and_query().map_or("", |url| url.as_str());
         let mut parts = url.split(['/', '?', '&', '=', ':']).filter(|part| part.len() >= LONG);
+        // The usual URL is too short to be split.
         url.len() > LONG
             && self.asks()
             && parts.any(|part| self.whose(&TokenHash::of(part.as_bytes())).is_some())
