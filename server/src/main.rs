@@ -119,17 +119,12 @@ async fn run(command: Command) -> Result<ExitCode> {
             everturn_terminal::usage(&args, token.as_ref()).await
         }
         Command::Calls(args) => {
-            let token = host::token(args.token.as_ref(), &environment);
-            let listed = with::directory(&environment);
-            let servers =
-                Servers { named: args.server.as_deref(), token: token.as_ref(), listed: listed.as_deref() };
-            everturn_terminal::calls(&args, servers).await
+            let servers = servers(args.server.as_ref(), args.token.as_ref(), &environment);
+            everturn_terminal::calls(&args, &servers).await
         }
         Command::Status(args) => {
-            let token = host::token(args.token.as_ref(), &environment);
-            let (named, listed) = (args.server.as_deref(), with::directory(&environment));
-            let servers = Servers { named, token: token.as_ref(), listed: listed.as_deref() };
-            everturn_terminal::status_line(servers).await
+            let servers = servers(args.server.as_ref(), args.token.as_ref(), &environment);
+            everturn_terminal::status_line(&servers).await
         }
         Command::Tools(args) => {
             everturn_terminal::tools(&args, host::token(args.token.as_ref(), &environment).as_ref()).await
@@ -153,6 +148,12 @@ async fn run(command: Command) -> Result<ExitCode> {
             everturn_terminal::conversations(&args.action, server, find).await
         }
     }
+}
+
+/// Returns the servers that are asked for their calls.
+fn servers(named: Option<&String>, token: Option<&String>, environment: &Environment<'_>) -> Servers {
+    let (token, listed) = (host::token(token, environment), with::directory(environment));
+    Servers { named: named.cloned(), token, listed }
 }
 
 /// Ends the server inside this process, if there is one.

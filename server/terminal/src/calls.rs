@@ -47,7 +47,7 @@ const TOP: &str = "\u{1b}[H\u{1b}[J";
 ///
 /// # Errors
 /// When there is no server that reports its calls, or an order does not mean exactly one call.
-pub async fn run(args: &Calls, servers: Servers<'_>) -> Result<ExitCode> {
+pub async fn run(args: &Calls, servers: &Servers) -> Result<ExitCode> {
     if args.watch && (args.order.is_some() || !io::stdout().is_terminal()) {
         bail!("--watch only lists calls, and needs a terminal: leave it out");
     }
@@ -81,7 +81,7 @@ pub async fn run(args: &Calls, servers: Servers<'_>) -> Result<ExitCode> {
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub async fn line(servers: Servers<'_>) -> Result<ExitCode> {
+pub async fn line(servers: &Servers) -> Result<ExitCode> {
     if let Ok(Ok((told, _))) = timeout(2 * SOON, servers.ask(SOON)).await
         && let Some(line) = summary(&all(&told), now())
     {

@@ -17,7 +17,7 @@ use crate::{
 const SHOWN: usize = 6;
 
 /// Gives an order to a call.
-pub(super) async fn give(args: &Calls, servers: Servers<'_>, order: &CallOrder) -> Result<ExitCode> {
+pub(super) async fn give(args: &Calls, servers: &Servers, order: &CallOrder) -> Result<ExitCode> {
     let (asked, path, done) = match order {
         CallOrder::Retry { id } => (id, "retry-now", "is tried again"),
         CallOrder::GiveUp { id } => (id, "give-up", "is given up"),
@@ -30,7 +30,7 @@ pub(super) async fn give(args: &Calls, servers: Servers<'_>, order: &CallOrder) 
     let call = one(&calls, asked.as_deref())?;
     let has_it = |told: &&Told| told.calls.iter().any(|known| known.id == call.id);
     let server = told.iter().find(has_it).context("no server has the call")?;
-    let answer = Remote::new(&server.address, servers.token.filter(|_| !server.is_listed))?
+    let answer = Remote::new(&server.address, servers.token.as_ref().filter(|_| !server.is_listed))?
         .post(&format!("/calls/{}/{path}", encoded(&call.id)))
         .await?;
     let answer = answer.ok_or_else(|| anyhow!("the call {} is over", shown(&call.id)))?;

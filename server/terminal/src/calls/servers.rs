@@ -22,14 +22,14 @@ use crate::{
 const USUAL: u16 = 4777;
 
 /// Which servers to ask.
-#[derive(Clone, Copy, Debug)]
-pub struct Servers<'a> {
+#[derive(Clone, Debug)]
+pub struct Servers {
     /// The address of the only one.
-    pub named: Option<&'a str>,
+    pub named: Option<String>,
     /// The token of that, or of the usual one.
-    pub token: Option<&'a Hidden>,
+    pub token: Option<Hidden>,
     /// Where those inside `everturn with` are [listed](Listed).
-    pub listed: Option<&'a Path>,
+    pub listed: Option<PathBuf>,
 }
 
 /// What a server told.
@@ -41,21 +41,23 @@ pub(super) struct Told {
     pub(super) calls: Vec<CallInfo>,
 }
 
-impl Servers<'_> {
+impl Servers {
     /// Asks them all at once. Those that nobody named have so long to answer. Also returns why the usual one did not tell, if it is
     /// there.
     ///
     /// # Errors
     /// When one was named and does not answer.
     pub(super) async fn ask(&self, within: Duration) -> Result<(Vec<Told>, Option<Error>)> {
-        if let Some(named) = self.named.filter(|url| !url.trim().is_empty()) {
-            return Ok((vec![Told::of(named, self.token, false).await?], None));
+        let token = self.token.as_ref();
+        if let Some(named) = self.named.as_deref().filter(|url| !url.trim().is_empty()) {
+            return Ok((vec![Told::of(named, token, false).await?], None));
         }
         let usual = async {
-            let told = timeout(within, Told::of_port(USUAL, self.token, false)).await;
+            let told = timeout(within, Told::of_port(USUAL, token, false)).await;
             told.unwrap_or_else(|_| Err(anyhow!("the server on port {USUAL} does not answer")))
         };
-        let listed = self.listed.map(listed).unwrap_or_default().into_iter().map(async |(port, file)| {
+        let listed = self.listed.as_deref().map(listed).unwrap_or_default();
+        let listed = listed.into_iter().map(async |(port, file)| {
             match timeout(within, Told::of_port(port, None, true)).await {
                 Ok(Ok(None)) => {
                     // It was killed.
