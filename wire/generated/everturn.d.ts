@@ -300,6 +300,8 @@ export interface CallChangedMessage {
   program?: string;
   /** The caller's name of its session; absent if it does not say. */
   session?: string;
+  /** True if it waits behind other calls, or for a limit of its caller: the wait may end before `nextAt`. */
+  shared?: boolean;
 }
 
 /** A call that is passed through. Never has its content, nor a credential. */
@@ -332,6 +334,8 @@ export interface CallInfo {
   program?: string;
   /** The caller's name of its session; absent if it does not say. */
   session?: string;
+  /** True if it waits behind other calls, or for a limit of its caller: the wait may end before `nextAt`. */
+  shared?: boolean;
 }
 
 /** Response of `POST /calls/:id/retry-now` and `POST /calls/:id/give-up`. */

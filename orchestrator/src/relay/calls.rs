@@ -108,6 +108,7 @@ impl Calls {
             waited_ms: 0,
             because: None,
             category: None,
+            shared: None,
             listeners: 1,
         };
         let (clock, changes) = (ports.clock.clone(), self.changes.clone());

@@ -282,6 +282,7 @@ impl CallHost {
             _ => (CallPhase::Asking, None),
         };
         state.because = retry.as_ref().and_then(|retry| retry.message.clone());
+        state.shared = retry.as_ref().and_then(|retry| retry.shared);
         state.category = retry.and_then(|retry| retry.category);
         let is_changed = before != (state.phase, state.next_at, state.retries);
         drop(state);

@@ -5,7 +5,7 @@ import { byId } from './element.js';
 import { passFocus } from './focus.js';
 import * as notify from './notify.js';
 import { readable } from './readable.js';
-import { OFFLINE, clock, failure, later, wait } from './wording.js';
+import { OFFLINE, clock, ends, failure, later, wait } from './wording.js';
 
 /** For a longer wait, its end is shown instead of the rest, in milliseconds. */
 const LONG_MS = 3_600_000;
@@ -178,8 +178,7 @@ export class Banner {
     const what = this.#forSummary ? 'the summary ' : '';
     const isLong = left > LONG_MS;
     const why = this.#isOfCaller ? 'Limit of this token reached' : failure(this.#retry);
-    const at = this.#retry.shared ? 'within' : 'in'; // behind other calls, it may end earlier
-    const waiting = isLong ? `${what}continues ${later(this.#until)}` : `retrying ${what}${at} ${wait(Math.ceil(left / 1000))}`;
+    const waiting = isLong ? `${what}continues ${later(this.#until)}` : `retrying ${what}${ends(Math.ceil(left / 1000), this.#retry.shared)}`;
     const now = this.#isOffline ? 'reconnecting to see what came next' : `retrying ${what}now`;
     const text = left > 0 && (this.#isOffline || !isSkipped) ? waiting : now;
     const again = `Asking again ${what && 'for the summary '}(${number(this.#retry)})`;

@@ -1,7 +1,7 @@
 // The calls of other programs that pass through the server: what each does, and what it waits for.
 import { clockAhead, getCalls, giveUpCall, retryCallNow } from './api.js';
 import { byId, element } from './element.js';
-import { target, wait } from './wording.js';
+import { ends, target } from './wording.js';
 
 const panel = byId('calls');
 const list = byId('call-list');
@@ -92,12 +92,12 @@ function state(call) {
   return doing(call) + (isLeft ? '; its program is gone' : '');
 }
 
-function doing({ phase, nextAt, category, retries, target: asked }) {
+function doing({ phase, nextAt, category, retries, shared, target: asked }) {
   const why = category === undefined ? '' : `${asked} is ${target(category)}, `;
   const tried = retries > 0 ? `, retry ${retries}` : '';
   if (phase === 'waiting') {
     const seconds = Math.max(0, Math.ceil(((nextAt ?? 0) - clockAhead - Date.now()) / 1000));
-    return `${why}asking again in ${wait(seconds)}${tried}`;
+    return `${why}asking again ${ends(seconds, shared)}${tried}`;
   }
   if (phase === 'asking') return `asking ${asked}${tried}`;
   if (phase === 'answering') return `answer from ${asked}`;

@@ -97,6 +97,9 @@ export function wait(seconds) {
   return `${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} min`;
 }
 
+/** When a wait ends, for which others may make room earlier if it is shared: `in 5 s`, `within 5 s`. */
+export const ends = (seconds, isShared) => `${isShared ? 'within' : 'in'} ${wait(seconds)}`;
+
 /** A measured duration: `340 ms`, `2.4 s`, `1 min 05 s`, and `7 h 32 min` for 27,105 s, as in the terminal. */
 export function took(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;

@@ -162,6 +162,9 @@ fn program(call: &CallInfo) -> String {
 /// What a call is doing, and why.
 fn state(call: &CallInfo, now: u64) -> String {
     match call.phase {
+        CallPhase::Waiting if call.shared == Some(true) => {
+            format!("waits at most {}{}", left(call, now), why(call))
+        }
         CallPhase::Waiting => format!("waits {}{}", left(call, now), why(call)),
         CallPhase::Asking if call.retries > 0 => format!("asks again{}", why(call)),
         CallPhase::Asking => "asks".to_owned(),
@@ -228,6 +231,7 @@ mod tests {
             waited_ms: 0,
             because: None,
             category: None,
+            shared: None,
             listeners: 1,
         }
     }
@@ -246,7 +250,11 @@ mod tests {
             CallInfo { listeners: 0, ..call(CallPhase::Asking) },
             CallInfo { listeners: 0, ..call(CallPhase::Kept) },
             CallInfo { caller: Some("ann".into()), ..call(CallPhase::Asking) },
-            CallInfo { because: Some("2 calls at once\nare used up".into()), ..waiting(10_000) },
+            CallInfo {
+                because: Some("2 calls at once\nare used up".into()),
+                shared: Some(true),
+                ..waiting(10_000)
+            },
         ];
         let mut out = Vec::new();
         let mut printer = Printer::plain(&mut out, None);
@@ -261,7 +269,7 @@ mod tests {
              call-1  claude-cli/2        sonnet  anthropic/sonnet  asks; its program is gone\n\
              call-1  claude-cli/2        sonnet  anthropic/sonnet  answered; nobody has taken the answer yet\n\
              call-1  claude-cli/2 (ann)  sonnet  anthropic/sonnet  asks\n\
-             call-1  claude-cli/2        sonnet  anthropic/sonnet  waits 9 s: overloaded, 3rd retry (2 calls at once are used up)\n",
+             call-1  claude-cli/2        sonnet  anthropic/sonnet  waits at most 9 s: overloaded, 3rd retry (2 calls at once are used up)\n",
         );
         let mut out = Vec::new();
         let mut printer = Printer::plain(&mut out, None);

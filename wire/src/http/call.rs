@@ -52,6 +52,9 @@ pub struct CallInfo {
     /// The failure's category; absent if it does not wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
+    /// True if it waits behind other calls, or for a limit of its caller: the wait may end before `nextAt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<bool>,
     /// Number of clients that wait for the answer, or receive it.
     pub listeners: u32,
 }

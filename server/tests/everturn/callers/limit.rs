@@ -174,6 +174,10 @@ async fn a_call_waits_for_one_of_its_callers_own_as_long_as_it_can_afford() {
     let opens = async {
         let told = "this server allows its caller one call at a time, and one is running";
         while !json_of(&limited, "/calls").await.to_string().contains(told) {}
+        let calls = json_of(&limited, "/calls").await["calls"].clone();
+        let waits = |call: &&Value| call["phase"] == "waiting";
+        let waiting = calls.as_array().unwrap().iter().find(waits).expect("one waits");
+        assert_eq!(waiting["shared"], true, "it may go earlier: {calls}");
         gate.open();
     };
     let all = timeout(DEADLINE, join(first, join(second, opens))).await;

@@ -29,6 +29,7 @@ async fn a_repeated_request_joins_its_call_and_both_get_the_answer() {
             (1, &json!(1), &json!("overloaded"))
         );
         assert_eq!((&calls[0]["target"], &calls[0]["listeners"]), (&json!("sim/claude-a"), &json!(1)));
+        assert!(calls[0].get("shared").is_none(), "its wait is its own: {calls:?}");
         let other = async {
             let second = ask(&server, "/v1/messages", &[SESSION], BODY).await;
             assert_eq!(second.json().await["content"], "secret words");

@@ -68,6 +68,7 @@ pub(crate) fn calls() -> Vec<Calls> {
         waited_ms: 105_000,
         because: Some("HTTP 529: Overloaded".into()),
         category: Some(Category::Overloaded),
+        shared: Some(true),
         listeners: 1,
     };
     let of = |phase| CallInfo {
@@ -78,6 +79,7 @@ pub(crate) fn calls() -> Vec<Calls> {
         next_at: None,
         because: None,
         category: None,
+        shared: None,
         ..waiting.clone()
     };
     let others = [CallPhase::Asking, CallPhase::Answering, CallPhase::Kept, CallPhase::Ended].map(of);
