@@ -130,8 +130,10 @@ pub(crate) fn list(args: &cli::Audit, environment: &Environment<'_>) -> Result<E
         out.line(Ink::Plain, &serde_json::to_string_pretty(&entries)?)?;
     }
     for entry in entries.iter().filter(|_| !args.json) {
-        let Entry { at, who, action, object, outcome, from, left_out, .. } = entry;
-        let text = |text: &Option<String>| text.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
+        let Entry { at, who, action, object, outcome, why, from, left_out, .. } = entry;
+        let text = |before: &str, text: &Option<String>| {
+            text.as_deref().map(|text| format!("{before}{text}")).unwrap_or_default()
+        };
         let nobody = if action == "sign-in" { "(nobody)" } else { "(administrator)" };
         let who = who.as_deref().unwrap_or(nobody);
         let from = from.as_deref().unwrap_or("this machine");
@@ -139,7 +141,11 @@ pub(crate) fn list(args: &cli::Audit, environment: &Environment<'_>) -> Result<E
             if *left_out == 0 { String::new() } else { format!(", {left_out} refusals left out before") };
         out.line(
             Ink::Plain,
-            &format!("{at}  {who}  {action}{}  {outcome}, from {from}{more}", text(object)),
+            &format!(
+                "{at}  {who}  {action}{}  {outcome}{}, from {from}{more}",
+                text(" ", object),
+                text(": ", why)
+            ),
         )?;
     }
     out.flush()?;

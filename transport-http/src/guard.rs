@@ -55,8 +55,8 @@ pub struct Access {
 /// does with conversations of callers.
 #[derive(Clone)]
 pub struct Follower {
-    /// Is told who asks.
-    pub asked: Arc<OnceLock<Asked>>,
+    /// Is told who asks, or else why that is not known.
+    pub asked: Arc<OnceLock<Result<Asked, &'static str>>>,
     /// Is told of conversations.
     pub witness: Witness,
 }
@@ -155,17 +155,19 @@ async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next
     if request.uri().path() == HEALTH {
         return next.run(request).await;
     }
+    let follower = request.extensions_mut().remove::<Follower>();
     let caller = match rules.caller(&request) {
         Ok(caller) => caller,
         Err(stranger) => {
+            let _ = follower.map(|follower| follower.asked.set(Err(stranger.brief())));
             let refusal = Refusal::new(StatusCode::UNAUTHORIZED, stranger.why());
             return refused(refusal, request.uri().path());
         }
     };
-    let caller = match request.extensions_mut().remove::<Follower>() {
+    let caller = match follower {
         Some(Follower { asked, witness }) => {
             let (name, is_administrator) = (rules.name(&request, &caller), caller.is_administrator());
-            let _ = asked.set(Asked { name, is_administrator });
+            let _ = asked.set(Ok(Asked { name, is_administrator }));
             caller.witnessed_by(witness)
         }
         None => caller,

@@ -226,6 +226,8 @@ export interface AuditEntry {
   object?: string;
   /** The name of a caller; absent = the administrator, or nobody if a sign-in was refused. */
   who?: string;
+  /** Why a sign-in was refused. */
+  why?: string;
 }
 
 /** Response of `GET /audit`. */

@@ -34,7 +34,7 @@ pub(super) struct Following {
     method: Method,
     path: String,
     from: Option<String>,
-    asked: Arc<OnceLock<Asked>>,
+    asked: Arc<OnceLock<Result<Asked, &'static str>>>,
     seen: Mutex<Seen>,
 }
 
@@ -86,7 +86,7 @@ impl Following {
         };
         let seen = std::mem::replace(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner), next);
         let named = if let Seen::Request(ids) = seen { ids } else { BTreeSet::new() };
-        let asked = self.asked.get();
+        let asked = self.asked.get()?.as_ref();
         let outcome = match &status {
             Some(status) if status.is_success() || status.is_informational() => "done",
             Some(status) => status.as_str(),
@@ -96,7 +96,7 @@ impl Following {
         if let Some((action, object)) = noted(&self.method, &self.path, asked, status) {
             let entry =
                 self.entry(action, object.or_else(|| about.map(|About(about)| about.clone())), outcome);
-            let is_refusal = asked.is_none_or(|asked| !asked.is_administrator);
+            let is_refusal = !asked.is_ok_and(|asked| asked.is_administrator);
             let refusals =
                 || self.audit.refusals.lock().unwrap_or_else(PoisonError::into_inner).next(Instant::now());
             let left_out = if is_refusal { refusals() } else { Some(0) };
@@ -112,9 +112,11 @@ impl Following {
     }
 
     fn entry(&self, action: String, object: Option<String>, outcome: &str) -> Entry {
-        let who = self.asked.get().and_then(|asked| asked.name.as_ref()).map(ToString::to_string);
+        let asked = self.asked.get();
+        let who = asked.and_then(|asked| asked.as_ref().ok()?.name.as_ref()).map(ToString::to_string);
+        let why = asked.and_then(|asked| asked.as_ref().err()).map(ToString::to_string);
         let (outcome, from) = (outcome.to_owned(), self.from.clone());
-        Entry { who, action, object, outcome, from, ..Entry::default() }
+        Entry { who, action, object, outcome, why, from, ..Entry::default() }
     }
 
     fn write(&self, entries: Vec<Entry>) -> Option<JoinHandle<()>> {
@@ -159,12 +161,12 @@ impl Drop for Pending {
 fn noted(
     method: &Method,
     path: &str,
-    asked: Option<&Asked>,
+    asked: Result<&Asked, &&str>,
     status: Option<StatusCode>,
 ) -> Option<(String, Option<String>)> {
-    let Some(asked) = asked else {
+    let Ok(asked) = asked else {
         // Nothing of the request: a token can be anywhere in it.
-        return (status == Some(StatusCode::UNAUTHORIZED)).then(|| ("sign-in".to_owned(), None));
+        return Some(("sign-in".to_owned(), None));
     };
     let path = path.replace("%40", "@");
     let parts: Vec<&str> = path.split('/').skip(1).collect();

@@ -18,6 +18,11 @@ pub(super) enum Stranger {
 }
 
 impl Stranger {
+    /// The same without advice, for the administrator.
+    pub(super) fn brief(self) -> &'static str {
+        self.why().split(':').next().unwrap_or_default()
+    }
+
     pub(super) fn why(self) -> &'static str {
         match self {
             Self::NoToken => {

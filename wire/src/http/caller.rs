@@ -131,6 +131,9 @@ pub struct AuditEntry {
     pub object: Option<String>,
     /// `done`, the HTTP status of a failure, `client left`, or `asked` for a command of a WebSocket.
     pub outcome: String,
+    /// Why a sign-in was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// The address that it came from; absent = a command on the server's machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,

@@ -88,6 +88,39 @@ async fn what_administrators_and_tokens_did_is_kept_for_administrators_alone() {
 }
 
 #[tokio::test]
+async fn a_refused_sign_in_is_noted_with_its_reason_and_without_the_token() {
+    let mut world = World::new().await;
+    let proxy = make_token(&world.home, &["front", "--scope", "proxy"]).await;
+    world.home.run(&["token", "revoke", "ben"]).await;
+    // Begun anew, it knows of both at once.
+    world.server.child.kill().await.unwrap();
+    world.server = serve(&world.home, &[]).await;
+    let before = entries(&world, "/audit").await.len();
+    let in_url = format!("/models?key={}", world.ann);
+    for (token, path) in [(&world.ben, "/models"), (&proxy, "/models"), (&world.ann, in_url.as_str())] {
+        assert_eq!(world.ask(token, "GET", path, None).await.status, 401, "{path}");
+    }
+    assert_eq!(send(&world.server, Method::GET, "/models", &[], String::new()).await.status, 401);
+    let all = entries(&world, "/audit").await;
+    let noted: Vec<&str> =
+        all.iter().take(all.len() - before).map(|entry| entry["why"].as_str().unwrap()).collect();
+    let [none, url, unnamed, unknown] = noted[..] else { panic!("{noted:?}") };
+    assert_eq!(
+        [none, url, unknown],
+        [
+            "this server asks for its token",
+            "a token is in the URL, where logs keep it",
+            "this server does not know this token",
+        ]
+    );
+    assert!(unnamed.starts_with("this token is a proxy's, which has to name one caller"), "{unnamed}");
+    let shown = stdout(&world.home.run(&["audit", "--limit", "1"]).await);
+    assert!(shown.contains("  sign-in  401: this server asks for its token, from 127.0.0.1"), "{shown}");
+    let text = serde_json::to_string(&all).unwrap();
+    assert!(!text.contains("evt_"), "{text}");
+}
+
+#[tokio::test]
 async fn what_is_not_in_a_path_is_noted_as_well() {
     let world = World::new().await.with_ann_talking().await;
     let boss = make_token(&world.home, &["boss", "--scope", "admin"]).await;

@@ -56,6 +56,7 @@ pub(crate) fn log() -> AuditLog {
     let full = AuditEntry {
         who: Some("boss".into()),
         object: Some("plans@ann".into()),
+        why: Some("this server does not know this token".into()),
         from: Some("10.0.0.7".into()),
         left_out: 3,
         ..entry.clone()
