@@ -182,6 +182,23 @@ async fn text_typed_during_a_wait_is_a_message_and_not_key_commands() {
 }
 
 #[tokio::test]
+async fn nothing_says_when_a_wait_would_have_ended_that_was_skipped() {
+    let provider = Loopback::start([fault::rate_limited(Some(7200)), said("Fine.")]).await;
+    let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
+    terminal.until("\n>").await;
+    terminal.press("first\r").await;
+    // With the time of day.
+    terminal.until("Retrying (1/3) in 2h 00m (").await;
+    terminal.press("r").await;
+    terminal.until("Answered after 1 retry").await;
+    let shown = terminal.shown();
+    let (_, since) = shown.split_once("> first\n").unwrap();
+    let lines: Vec<&str> = since.lines().collect();
+    assert!(lines[0].starts_with("! HTTP 429: Rate limit reached"), "{shown}");
+    assert_eq!(lines[1..4], ["", "Fine.", ""], "{shown}");
+}
+
+#[tokio::test]
 async fn unsent_text_is_kept_in_the_next_prompt() {
     let gate = Gate::new();
     let provider = Loopback::start([gated(&gate), said("Done.")]).await;

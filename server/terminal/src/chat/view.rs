@@ -201,6 +201,8 @@ impl Silence {
 pub(super) struct Wait {
     pub(super) count: Count,
     pub(super) until: Instant,
+    /// When it ends as clock time, if it is long.
+    pub(super) ends: Option<String>,
     /// Whether the retry is for a summary of earlier messages, not for the answer.
     pub(super) of_summary: bool,
     /// Whether it is for a limit of the caller's own, which nothing skips.
@@ -212,13 +214,13 @@ impl Wait {
     fn words(&self, now: Instant) -> String {
         let left = seconds_left(self.until, now);
         let (count, what) = (self.count, if self.of_summary { " the summary" } else { "" });
+        let ends = self.ends.as_ref().map_or_else(String::new, |at| format!(" ({at})"));
+        let time = wording::time(left) + &ends;
         match left.is_zero() {
-            false if self.of_caller => {
-                format!("Waiting for a limit of this token, at most {}...", wording::time(left))
-            }
+            false if self.of_caller => format!("Waiting for a limit of this token, at most {time}..."),
             true => format!("Retrying{what}{count} now..."),
-            false if count.is_shared => format!("Retrying{what} within {}...", wording::time(left)),
-            false => format!("Retrying{what}{count} in {}...", wording::time(left)),
+            false if count.is_shared => format!("Retrying{what} within {time}..."),
+            false => format!("Retrying{what}{count} in {time}..."),
         }
     }
 }
@@ -232,7 +234,7 @@ mod tests {
         let now = Instant::now();
         let until = now + Duration::from_secs(5);
         let count = Count { attempt: 0, of: Some(21), is_shared: false };
-        let wait = Wait { count, until, of_summary: false, of_caller: false };
+        let wait = Wait { count, until, ends: None, of_summary: false, of_caller: false };
         for (ms, expected) in [
             (0, "Retrying (1/21) in 5s..."),
             (999, "Retrying (1/21) in 5s..."),
@@ -249,5 +251,7 @@ mod tests {
         assert_eq!(endless.words(now), "Retrying the summary (8) in 5s...");
         let limited = Wait { of_caller: true, ..endless };
         assert_eq!(limited.words(now), "Waiting for a limit of this token, at most 5s...");
+        let long = Wait { until: now + Duration::from_secs(7200), ends: Some("14:05".to_owned()), ..limited };
+        assert_eq!(long.words(now), "Waiting for a limit of this token, at most 2h 00m (14:05)...");
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     wording,
 };
 
-/// Length from which a wait is also announced with its end.
+/// Length from which a wait is shown with its end, too.
 const LONG: Duration = Duration::from_secs(3600);
 
 impl Story {
@@ -54,21 +54,23 @@ impl Story {
                 let delay = Duration::from_millis(delay_ms);
                 let delay = next_at.map_or(delay, |at| self.clock.until(at).min(delay));
                 let of_caller = because == Some(Because::CallerLimit);
-                let count = Count { attempt, of: max_attempts, is_shared: shared == Some(true) };
-                self.retry(count, delay, of_caller, &message, view)?;
+                let long = next_at.filter(|_| delay >= LONG);
+                let now = Instant::now();
+                let wait = Wait {
+                    count: Count { attempt, of: max_attempts, is_shared: shared == Some(true) },
+                    until: now.checked_add(delay).unwrap_or(now),
+                    ends: long.map(|at| Calendar::of_process().brief(self.clock.here(at))),
+                    of_summary: self.compaction.is_some(),
+                    of_caller,
+                };
+                self.retry(wait, &message, view)?;
                 // Its message says which limit of the caller is used up.
                 if because != mem::replace(&mut self.because, because)
                     && let Some(because) = because.filter(|_| !of_caller)
                 {
                     view.line(&Line::Note(format!("It waits because {because}.")))?;
                 }
-                match next_at.filter(|_| delay >= LONG) {
-                    Some(at) => {
-                        let at = Calendar::of_process().brief(self.clock.here(at));
-                        view.line(&Line::Note(format!("The turn continues {at}.")))
-                    }
-                    None => Ok(()),
-                }
+                Ok(())
             }
             EventBody::ProviderSilent { silent_ms, gives_up_at, .. } => {
                 self.silence(silent_ms, gives_up_at, view)
@@ -145,26 +147,16 @@ impl Story {
         }
     }
 
-    fn retry(
-        &mut self,
-        count: Count,
-        delay: Duration,
-        of_caller: bool,
-        message: &str,
-        view: &mut dyn View,
-    ) -> io::Result<()> {
+    fn retry(&mut self, wait: Wait, message: &str, view: &mut dyn View) -> io::Result<()> {
         self.on_step();
-        self.retries += u32::from(!count.is_shared);
-        self.step_retries = count.attempt.saturating_add(1);
+        self.retries += u32::from(!wait.count.is_shared);
+        self.step_retries = wait.count.attempt.saturating_add(1);
         let failure = wording::brief(message);
         // A repeated failure is shown only once.
         if failure != self.last_failure {
             view.line(&Line::Failure(failure.clone()))?;
             self.last_failure = failure;
         }
-        let now = Instant::now();
-        let of_summary = self.compaction.is_some();
-        let wait = Wait { count, until: now.checked_add(delay).unwrap_or(now), of_summary, of_caller };
         self.chain = Some(Chain::Waiting(wait.clone()));
         view.status(Status::Retrying(wait))
     }

@@ -170,6 +170,7 @@ mod tests {
         view.status(Status::Retrying(Wait {
             count: Count { attempt: 0, of: Some(21), is_shared: false },
             until,
+            ends: None,
             of_summary: false,
             of_caller: false,
         }))

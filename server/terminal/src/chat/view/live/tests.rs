@@ -32,6 +32,7 @@ fn retrying(seconds: u64) -> Status {
     Status::Retrying(Wait {
         count: Count { attempt: 0, of: Some(3), is_shared: false },
         until,
+        ends: None,
         of_summary: false,
         of_caller: false,
     })
