@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use everturn_wire::{Command, ConversationId, EventBody, ServerMessage};
+use everturn_wire::{Command, ConversationId, ErrorBody, EventBody, ServerMessage};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,6 +28,9 @@ use crate::{
 pub(super) const TRIES: u32 = 125;
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Number of refusals that end this, if they may be those of a proxy before the server, which is about to begin: more than a minute.
+const DENIALS: u32 = 12;
 
 /// Capacity of the channels in both directions.
 const PLACES: usize = 64;
@@ -191,7 +194,7 @@ impl Line {
         };
         let id = conversation_id.clone();
         let again = Command::ChatSubscribe { conversation_id, cursor: Some(cursor), extensions: Some(true) };
-        let mut wait = FIRST_WAIT;
+        let (mut wait, mut denied) = (FIRST_WAIT, 0);
         for tried in 1..=TRIES {
             // The relay notices when the owner is gone.
             let _ = self.to_owner.send(Ok(News::Lost(tried))).await;
@@ -199,8 +202,11 @@ impl Line {
             wait = (wait * 2).min(LONGEST_WAIT);
             let mut socket = match connect(&self.address, self.token.as_ref()).await {
                 Ok((socket, _)) => socket,
-                Err(Unconnected { error, is_denied: true }) => return Err(error),
-                Err(_) => continue,
+                Err(Unconnected { error, most: Some(most) }) if denied + 1 >= most => return Err(error),
+                Err(Unconnected { most, .. }) => {
+                    denied += u32::from(most.is_some());
+                    continue;
+                }
             };
             if say(&mut socket, &again).await?.is_some() {
                 self.socket = socket;
@@ -231,13 +237,13 @@ async fn say(socket: &mut Socket, command: &Command) -> Result<Option<()>> {
 /// Why there is no connection.
 struct Unconnected {
     error: anyhow::Error,
-    /// Whether the server does not let this token in, which trying again does not change.
-    is_denied: bool,
+    /// How many refusals end this, if it is one.
+    most: Option<u32>,
 }
 
 impl From<anyhow::Error> for Unconnected {
     fn from(error: anyhow::Error) -> Self {
-        Self { error, is_denied: false }
+        Self { error, most: None }
     }
 }
 
@@ -262,7 +268,9 @@ fn explain(address: &Address, has_token: bool, error: tungstenite::Error) -> Unc
             let body = response.body().as_deref().unwrap_or_default();
             let denied = remote::refusal(address, status, has_token, body);
             if let Some(error) = denied {
-                return Unconnected { error, is_denied: true };
+                // The server itself would say the same again.
+                let is_its_own = serde_json::from_slice::<ErrorBody>(body).is_ok();
+                return Unconnected { error, most: Some(if is_its_own { 1 } else { DENIALS }) };
             }
             anyhow!("{address} is not an everturn server: it answered {status}")
         }
@@ -272,4 +280,84 @@ fn explain(address: &Address, has_token: bool, error: tungstenite::Error) -> Unc
         other => anyhow!("cannot connect to {address}: {other}"),
     };
     error.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future;
+
+    use serde_json::json;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+    use tokio_tungstenite::accept_async;
+
+    use super::*;
+
+    const OF_PROXY: &str = "<h1>Log in</h1>";
+    const OF_SERVER: &str = r#"{"error":"this token has expired"}"#;
+
+    /// Answers one connection with 401.
+    async fn deny(listener: &TcpListener, body: &str) {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+        let head = format!("HTTP/1.1 401 Unauthorized\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all((head + body).as_bytes()).await.unwrap();
+    }
+
+    /// A link that was lost after the first event, and where it reconnects to.
+    async fn lost() -> (Link, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = Address::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        let server = Server::new(address, Hidden::new("token"));
+        let accept = async { accept_async(listener.accept().await.unwrap().0).await.unwrap() };
+        let (link, mut socket) = tokio::join!(Link::open(&server, false), accept);
+        let event = json!({ "type": "turn-start", "conversationId": "c", "turnId": "t" });
+        let delta = json!({ "type": "chat.delta", "event": event, "cursor": "1" });
+        socket.send(Message::text(delta.to_string())).await.unwrap();
+        (link.unwrap(), listener)
+    }
+
+    /// How often it tried again, and how that ended.
+    async fn outcome(link: &mut Link) -> (u32, Result<()>) {
+        let mut tries = 0;
+        loop {
+            match link.next().await {
+                Ok(News::Lost(tried)) => tries = tried,
+                Ok(News::Back) => return (tries, Ok(())),
+                Ok(News::Said(..)) => {}
+                Err(error) => return (tries, Err(error)),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proxy_that_refuses_for_a_while_ends_nothing() {
+        let (mut link, listener) = lost().await;
+        tokio::spawn(async move {
+            for _ in 1..DENIALS {
+                deny(&listener, OF_PROXY).await;
+            }
+            let _socket = accept_async(listener.accept().await.unwrap().0).await.unwrap();
+            future::pending::<()>().await;
+        });
+        let (tries, ended) = outcome(&mut link).await;
+        assert_eq!((tries, ended.is_ok()), (DENIALS, true), "{ended:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_that_stays_is_told() {
+        for (body, times) in [(OF_PROXY, DENIALS), (OF_SERVER, 1)] {
+            let (mut link, listener) = lost().await;
+            tokio::spawn(async move {
+                loop {
+                    deny(&listener, body).await;
+                }
+            });
+            let (tries, ended) = outcome(&mut link).await;
+            let why = ended.unwrap_err().to_string();
+            assert_eq!((tries, why.contains("did not accept the token")), (times, true), "{why}");
+        }
+    }
 }
