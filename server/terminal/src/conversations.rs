@@ -93,18 +93,12 @@ pub async fn run(
 /// Checks that the file exists and is not empty.
 fn look_at(path: &Path) -> Result<()> {
     let place = path.display();
+    let advice =
+        "nothing was kept there yet; name another file with --data, or a running server with --server";
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => bail!("{place} is a directory: name the file in it with --data"),
-        Ok(found) if found.len() == 0 => {
-            bail!(
-                "{place} is empty: nothing was kept there yet; name another file with --data, or start a server"
-            )
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!(
-                "there is no {place}: nothing was kept there yet; name another file with --data, or start a server"
-            )
-        }
+        Ok(found) if found.len() == 0 => bail!("{place} is empty: {advice}"),
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no {place}: {advice}"),
         // Other errors are reported when the file is opened.
         _ => Ok(()),
     }

@@ -174,6 +174,7 @@ async fn nothing_is_deleted_by_accident() {
         (&["delete", "--yes", "done-1", "other"], "no conversation's id begins with other"),
         (&["show", "other"], "no conversation's id begins with other"),
         (&["list", "--data", "/nowhere/at.db"], "there is no /nowhere/at.db"),
+        (&["delete", "--yes", "x", "--data", "/nowhere/at.db"], "or a running server with --server"),
         (&["list", "--data", empty], "empty.db is empty: nothing was kept there yet"),
         (&["delete", "--yes", "x", "--data", empty], "empty.db is empty: nothing was kept there yet"),
         (&["list", "--data", directory], "is a directory: name the file in it"),

@@ -292,6 +292,8 @@ async fn the_terminal_has_a_callers_own_conversations() {
         assert!(!refused.status.success() && stdout(&refused).is_empty(), "{words:?}");
         assert!(stderr(&refused).contains("no conversation's id begins with plans"), "{}", stderr(&refused));
     }
+    let deleted = stdout(&ask(&world.ann, &["delete", "--yes", "plans-2"]).await);
+    assert!(deleted.starts_with("Deleted plans-2 "), "{deleted}");
     let stranger = stderr(&ask("evt_forged-0123456789", &["list"]).await);
     assert!(stranger.contains("does not know this token"), "{stranger}");
 }
