@@ -133,6 +133,36 @@ test('a summary that somebody asked for is a turn without a message, also after 
   assert.deepEqual(page.wrongs, []);
 });
 
+test('a summary that somebody asked for and that failed is made again', async () => {
+  await talk();
+  provider.says(refused);
+  const id = /c\/(.+)$/.exec(new URL(page.url()).hash)[1];
+  await fetch(`${stage.server.url}/conversations/${id}/compact`, { method: 'POST' });
+  await shows('the conversation could not be summarized');
+  await settled();
+  const [summary, comes] = later();
+  provider.says(summary, 'Lisbon, then.');
+  await page.getByRole('button', { name: 'Try again', exact: true }).click();
+  await shows('Summarizing earlier messages…');
+  const running = await text();
+  assert.ok(!running.includes('could not be summarized'), 'what failed is folded');
+  await page.reload();
+  await shows('Summarizing earlier messages…');
+  assert.equal(await text(), running, 'a reload shows the same');
+  comes(SUMMARY);
+  await shows(SUMMARIZED);
+  await settled();
+  assert.equal(provider.requests.filter(isAsked).length, 2);
+  const live = await text();
+  await page.reload();
+  await settled();
+  assert.equal(await text(), live);
+  await send(page, QUESTIONS[3]);
+  await shows('Lisbon, then.');
+  assert.ok(provider.requests.at(-1).said[0].includes(SUMMARY));
+  assert.deepEqual(page.wrongs, []);
+});
+
 test('a wait for a summary says so, survives a reload, and can be skipped', async () => {
   await talk();
   provider.says(busy(600), SUMMARY, null, 'Lisbon, then.');

@@ -16,17 +16,18 @@ use crate::{
 };
 
 impl Turn {
-    /// Begins a turn that has no message and only summarizes the older history. It waits and retries like any other, and
-    /// ends with the summary.
+    /// Begins a turn that has no message and only summarizes the older history, perhaps like turn `again`, which failed. It waits
+    /// and retries like any other, and ends with the summary.
     pub fn begin_compaction(
         id: TurnId,
         settings: Settings,
+        again: Option<TurnId>,
         now: Millis,
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) -> Self {
-        fx.tell(EventBody::TurnStart { retry_of: None, message_seq: None, supersedes: None });
-        let mut turn = Self::new(id, settings, now);
+        fx.tell(EventBody::TurnStart { retry_of: again.clone(), message_seq: None, supersedes: None });
+        let mut turn = Self { retry_of: again, ..Self::new(id, settings, now) };
         turn.choose_first_target(now, schedule, fx);
         turn.compact(now, (CompactionCause::Requested, None), schedule, fx);
         turn

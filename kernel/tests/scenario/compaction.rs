@@ -64,7 +64,8 @@ fn an_overflow_is_summarized_once_and_the_same_step_is_asked_again() {
 fn a_turn_that_only_summarizes_waits_like_any_other_and_ends_with_the_summary() {
     let settings = Settings { targets: vec![Target::new("work", "a")], ..Settings::default() };
     let (schedule, mut fx) = (Delays::new([1_000]), Effects::new());
-    let mut turn = Turn::begin_compaction(TurnId::from("t"), settings.clone(), START, &schedule, &mut fx);
+    let mut turn =
+        Turn::begin_compaction(TurnId::from("t"), settings.clone(), None, START, &schedule, &mut fx);
     let said = |attempt, event| Input::Provider(Op { step: 0, attempt }, event);
     let busy = || StreamEvent::Failed(Failure::new(Category::Overloaded, true, "busy"));
     turn.handle(START, said(1, busy()), &schedule, &mut fx);
@@ -78,7 +79,8 @@ fn a_turn_that_only_summarizes_waits_like_any_other_and_ends_with_the_summary() 
     turn.handle(later, said(2, summary), &schedule, &mut fx);
     assert_eq!(turn.outcome().map(|end| &end.reason), Some(&DoneReason::Stop));
 
-    let mut turn = Turn::begin_compaction(TurnId::from("t"), settings, START, &Delays::new([]), &mut fx);
+    let mut turn =
+        Turn::begin_compaction(TurnId::from("t"), settings, None, START, &Delays::new([]), &mut fx);
     turn.handle(START, said(1, busy()), &Delays::new([]), &mut fx);
     let failed = failure(&turn).expect("it failed");
     assert_eq!(failed.message, "the conversation could not be summarized: busy");

@@ -19,6 +19,9 @@ pub(crate) struct Inherited {
     /// The report that the request itself required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) final_report: Option<Arc<RequiredReport>>,
+    /// Whether the turn only summarized: a turn that repeats it does, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) summarizes: bool,
 }
 
 impl Inherited {

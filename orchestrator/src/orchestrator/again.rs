@@ -4,7 +4,6 @@ use everturn_kernel::Prompt;
 use everturn_wire::{
     ApprovalMode, Chunk, ConversationId, DoneReason, Image, RetrySettings, TurnId, TurnMetrics,
 };
-use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started, command::check};
 use crate::{
@@ -149,21 +148,11 @@ impl Orchestrator {
         }
         let seated = conversation.claim_since(vacancy)?;
         settings.definition.approvals = what.approvals.or(approvals).unwrap_or_default();
-        let (started, begun) = oneshot::channel();
-        let turn_id = new_id::turn();
         let job = match beginning {
-            Beginning::Again(again) => {
-                TurnTask::retry(&self.ports, turn_id.clone(), again, settings, started)
-            }
-            Beginning::Message(prompt) => {
-                TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started)
-            }
+            Beginning::Again(again) => TurnTask::retry(&self.ports, new_id::turn(), again, settings),
+            Beginning::Message(prompt) => TurnTask::new(&self.ports, new_id::turn(), prompt, settings),
         };
-        session::begin(&self.ports, seated, job);
-        match begun.await {
-            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id, from: from?, is_new: true }),
-            Err(_) => Err(Error::NotStarted { id: id.clone() }),
-        }
+        self.begin_turn(seated, job).await
     }
 }
 
@@ -180,8 +169,9 @@ fn last(conversation: &Conversation, turns: &[TurnMetrics], what: &RetryTurn) ->
         return Err(Error::NotTriedAgain { turn_id: turn_id.clone(), why });
     }
     let chunks = conversation.state().record.chunks.clone();
-    let supersedes = session::loose_end(&chunks);
     let (approvals, inherited) = (last.approvals, Inherited::read(last.request.as_deref()));
+    // What comes before a summary that failed is the answer of another turn.
+    let supersedes = session::loose_end(&chunks).filter(|_| !inherited.summarizes);
     Ok(Asked { beginning: Beginning::Again(turn_id.clone()), supersedes, approvals, inherited })
 }
 
@@ -218,6 +208,8 @@ fn fork(
     let of_message = of_message.or(turns.last());
     let approvals = of_message.and_then(|turn| turn.approvals);
     let inherited = Inherited::read(of_message.and_then(|turn| turn.request.as_deref()));
+    // The message is answered, whatever came after it.
+    let inherited = Inherited { summarizes: false, ..inherited };
     if let Some(text) = &what.text {
         let images = message.iter().filter_map(|chunk| match &**chunk {
             Chunk::Image { url, mime_type } => Some(Image { url: url.clone(), mime_type: mime_type.clone() }),

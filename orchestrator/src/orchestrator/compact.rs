@@ -1,7 +1,6 @@
 //! Summarizes the older part of a conversation because a person asked for it.
 
 use everturn_wire::ConversationId;
-use tokio::sync::oneshot;
 
 use super::{Orchestrator, Started};
 use crate::{
@@ -33,15 +32,7 @@ impl Orchestrator {
             return Err(Error::NothingToSummarize { id: id.clone() });
         }
         let seated = conversation.claim_since(vacancy)?;
-        let mut settings = TurnSettings::of_message(&self.ports, &conversation, model, None, None, None);
-        settings.definition.final_report = None;
-        let (started, begun) = oneshot::channel();
-        let turn_id = new_id::turn();
-        let job = TurnTask::compaction(&self.ports, turn_id.clone(), settings, started);
-        session::begin(&self.ports, seated, job);
-        match begun.await {
-            Ok(from) => Ok(Started { conversation_id: id.clone(), turn_id, from: from?, is_new: true }),
-            Err(_) => Err(Error::NotStarted { id: id.clone() }),
-        }
+        let settings = TurnSettings::of_message(&self.ports, &conversation, model, None, None, None);
+        self.begin_turn(seated, TurnTask::compaction(&self.ports, new_id::turn(), None, settings)).await
     }
 }

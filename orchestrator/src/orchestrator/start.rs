@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
 use crate::{
     Cursor, Error, JournalError, RequestScope, Version,
-    conversation::Conversation,
+    conversation::{Conversation, Seated},
     new_id, report,
     request_history::RequestHistory,
     session::{self, TurnSettings, TurnTask, standing},
@@ -217,29 +217,35 @@ impl Orchestrator {
             Some(vacancy) => conversation.claim_since(vacancy)?,
             None => conversation.claim()?,
         };
-        let (started, begun) = oneshot::channel();
         let job = match given {
             Some(given) => {
                 // Read after claiming the seat: only its holder adds to the history.
                 let chunks = conversation.state().record.chunks.clone();
                 let opening = given.over(&standing(&chunks, None));
                 settings.definition.supersedes = opening.supersedes;
-                TurnTask::over(&self.ports, turn_id.clone(), opening.added, given.prompt, settings, started)
+                TurnTask::over(&self.ports, turn_id, opening.added, given.prompt, settings)
             }
             None => {
                 let prompt = Prompt { text: start.text, images: start.images };
-                TurnTask::begin(&self.ports, turn_id.clone(), prompt, settings, started)
+                TurnTask::new(&self.ports, turn_id, prompt, settings)
             }
         };
         let job = match queued {
             Some(message) => job.announcing(message),
             None => job,
         };
+        self.begin_turn(seated, job).await
+    }
+
+    /// Begins a turn, and returns when its start is durable.
+    pub(super) async fn begin_turn(&self, seated: Seated, mut job: TurnTask) -> Result<Started, Error> {
+        let (started, begun) = oneshot::channel();
+        let (conversation_id, turn_id) = (seated.conversation.id.clone(), job.turn.id().clone());
+        job.owed.started = Some(started);
         session::begin(&self.ports, seated, job);
-        let id = conversation.id.clone();
         match begun.await {
-            Ok(begun) => Ok(Started { conversation_id: id, turn_id, from: begun?, is_new: true }),
-            Err(_) => Err(Error::NotStarted { id }),
+            Ok(from) => Ok(Started { conversation_id, turn_id, from: from?, is_new: true }),
+            Err(_) => Err(Error::NotStarted { id: conversation_id }),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Moves a waiting turn to another of its targets, or replaces it with a turn on another model.
 
-use everturn_kernel::{Effects, Input, NoRetry, Target, Turn};
+use everturn_kernel::{Input, NoRetry, Target, Turn};
 use everturn_wire::QueuedMessage;
 
 use super::{Ports, TurnSettings, TurnTask};
@@ -56,12 +56,10 @@ pub(super) fn successor(
     if let Some(scope) = &old.definition.request {
         settings.bring(scope.clone());
     }
-    let (mut effects, now) = (Effects::new(), ports.clock.now());
-    let of_turn = settings.of_turn(ports);
-    let mut turn = Turn::begin_again(new_id::turn(), of_turn, sealed.id().clone(), now, &mut effects);
-    turn.choose_first_target(now, &ports.timed(settings.policy.clone()), &mut effects);
+    settings.definition.summarizes = old.definition.summarizes;
+    let mut job = TurnTask::retry(ports, new_id::turn(), sealed.id().clone(), settings);
     for message in queue {
-        turn.handle(now, Input::Steer(message.clone()), &NoRetry, &mut effects);
+        job.turn.handle(ports.clock.now(), Input::Steer(message.clone()), &NoRetry, &mut job.effects);
     }
-    TurnTask::of(turn, effects, settings)
+    job
 }

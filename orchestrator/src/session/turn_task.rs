@@ -27,10 +27,10 @@ use crate::{
 
 /// A turn for a session to drive.
 pub(crate) struct TurnTask {
-    pub(super) turn: Turn,
+    pub(crate) turn: Turn,
     pub(super) effects: Effects,
     pub(super) settings: TurnSettings,
-    pub(super) owed: PendingReplies,
+    pub(crate) owed: PendingReplies,
     pub(super) opening: Opening,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct Opening {
 
 /// Replies to send once a turn has begun.
 #[derive(Default)]
-pub(super) struct PendingReplies {
+pub(crate) struct PendingReplies {
     /// Receives the cursor at which the turn's events begin once it is durable, or the error if it cannot be saved.
-    pub(super) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
+    pub(crate) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
     /// Replied to once the beginning of the turn is durable.
     pub(super) taken: Vec<oneshot::Sender<()>>,
 }
@@ -126,18 +126,20 @@ impl TurnSettings {
 
     /// Returns what a turn inherits that repeats this one or follows it.
     pub(crate) fn inherited(&self, ports: &Ports) -> Inherited {
-        let Definition { request, reasoning_effort, final_report, priority, .. } = &self.definition;
+        let Definition { request, reasoning_effort, final_report, priority, summarizes, .. } =
+            &self.definition;
         let (scope, reasoning_effort) = (request.clone(), reasoning_effort.clone());
         // What the configuration requires, it requires anew.
         let configured = ports.reports.of(self.model.id());
         let final_report = final_report.clone().filter(|_| *final_report != configured);
-        Inherited { scope, reasoning_effort, final_report, priority: *priority }
+        Inherited { scope, reasoning_effort, final_report, priority: *priority, summarizes: *summarizes }
     }
 
     /// Applies what an earlier turn's request specified.
     pub(crate) fn inherit(&mut self, from: Inherited) {
-        let Inherited { scope, reasoning_effort, final_report, priority } = from;
+        let Inherited { scope, reasoning_effort, final_report, priority, summarizes } = from;
         (self.definition.reasoning_effort, self.definition.priority) = (reasoning_effort, priority);
+        self.definition.summarizes = summarizes;
         if final_report.is_some() {
             self.definition.final_report = final_report;
         }
@@ -217,18 +219,6 @@ impl TurnTask {
         Self { turn, effects, settings, owed: PendingReplies::default(), opening: Opening::default() }
     }
 
-    /// Creates a new turn.
-    pub(crate) fn begin(
-        ports: &Ports,
-        id: TurnId,
-        prompt: Prompt,
-        settings: TurnSettings,
-        started: oneshot::Sender<Result<Cursor, JournalError>>,
-    ) -> Self {
-        let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
-        Self { owed, ..Self::new(ports, id, prompt, settings) }
-    }
-
     /// The same turn, begun by a message that was to be queued.
     pub(crate) fn announcing(self, message: QueuedMessage) -> Self {
         Self { opening: Opening { accepted: vec![message], tells_queue: true }, ..self }
@@ -241,44 +231,38 @@ impl TurnTask {
         history: Vec<(Role, Chunk)>,
         prompt: Option<Prompt>,
         settings: TurnSettings,
-        started: oneshot::Sender<Result<Cursor, JournalError>>,
     ) -> Self {
         let mut effects = Effects::new();
         let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
         let mut turn = Turn::begin_over(id, of_turn, history, prompt, now, &mut effects);
         turn.choose_first_target(now, &ports.timed(settings.policy.clone()), &mut effects);
-        let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
-        Self { owed, ..Self::of(turn, effects, settings) }
+        Self::of(turn, effects, settings)
     }
 
     /// Creates a turn that retries turn `again`.
-    pub(crate) fn retry(
-        ports: &Ports,
-        id: TurnId,
-        again: TurnId,
-        settings: TurnSettings,
-        started: oneshot::Sender<Result<Cursor, JournalError>>,
-    ) -> Self {
+    pub(crate) fn retry(ports: &Ports, id: TurnId, again: TurnId, settings: TurnSettings) -> Self {
+        if settings.definition.summarizes {
+            return Self::compaction(ports, id, Some(again), settings);
+        }
         let mut effects = Effects::new();
         let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
         let mut turn = Turn::begin_again(id, of_turn, again, now, &mut effects);
         turn.choose_first_target(now, &ports.timed(settings.policy.clone()), &mut effects);
-        let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
-        Self { owed, ..Self::of(turn, effects, settings) }
+        Self::of(turn, effects, settings)
     }
 
-    /// Creates a turn that only summarizes the older part of the history.
+    /// Creates a turn that only summarizes the older part of the history. It may retry turn `again`.
     pub(crate) fn compaction(
         ports: &Ports,
         id: TurnId,
-        settings: TurnSettings,
-        started: oneshot::Sender<Result<Cursor, JournalError>>,
+        again: Option<TurnId>,
+        mut settings: TurnSettings,
     ) -> Self {
+        (settings.definition.final_report, settings.definition.summarizes) = (None, true);
         let (now, of_turn, mut effects) = (ports.clock.now(), settings.of_turn(ports), Effects::new());
         let policy = ports.timed(settings.policy.clone());
-        let turn = Turn::begin_compaction(id, of_turn, now, &policy, &mut effects);
-        let owed = PendingReplies { started: Some(started), ..PendingReplies::default() };
-        Self { owed, ..Self::of(turn, effects, settings) }
+        let turn = Turn::begin_compaction(id, of_turn, again, now, &policy, &mut effects);
+        Self::of(turn, effects, settings)
     }
 
     /// Creates the next turn from the first of the leftover messages. The others stay queued.
@@ -299,7 +283,7 @@ impl TurnTask {
         let (inherited, approvals) = (settings.inherited(ports), settings.definition.approvals);
         let mut settings = TurnSettings::new(ports, conversation, settings.model, None, None);
         settings.inherit(inherited);
-        settings.definition.approvals = approvals;
+        (settings.definition.approvals, settings.definition.summarizes) = (approvals, false);
         let mut job = Self::new(ports, new_id::turn(), prompt, settings);
         (job.owed.taken, job.opening) = (taken, opening);
         for message in left {
@@ -330,7 +314,8 @@ impl TurnTask {
         Ok(Self::of(turn, effects, settings))
     }
 
-    fn new(ports: &Ports, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
+    /// Creates a new turn.
+    pub(crate) fn new(ports: &Ports, id: TurnId, prompt: Prompt, settings: TurnSettings) -> Self {
         let mut effects = Effects::new();
         let (now, of_turn) = (ports.clock.now(), settings.of_turn(ports));
         let mut turn = Turn::begin(id, of_turn, prompt, now, &mut effects);

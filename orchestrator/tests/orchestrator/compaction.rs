@@ -137,6 +137,42 @@ async fn a_person_may_ask_for_a_summary_at_any_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_summary_that_a_person_asked_for_is_made_again_and_by_another_model() {
+    let failed = || vec![StreamEvent::Failed(Failure::new(Category::Permission, false, "no")).into()];
+    let replies = [answer("one"), answer("two"), failed(), failed(), refused(), answer("not this")];
+    let (first, other) =
+        (Scripted::new(replies), Scripted::new([failed(), answer("Short."), answer("three")]));
+    let builder =
+        Orchestrator::builder().model("a", "m", Arc::new(first)).model("b", "m", Arc::new(other.clone()));
+    let world = World::of(builder);
+    let (orchestrator, id) = (&world.orchestrator, &world.id);
+    world.say("question 1").await.turn().await;
+    world.say("question 2").await.turn().await;
+    let mut started = orchestrator.compact(id).await.unwrap();
+    for _ in 0..2 {
+        let lines = world.watch(Some(started.from)).await.turn().await;
+        assert!(lines.contains(&"done error".to_owned()), "{lines:?}");
+        started = orchestrator.retry(id, &started.turn_id).await.unwrap();
+    }
+    let mut watcher = world.watch(Some(started.from)).await;
+    watcher.until("provider-retry").await;
+    assert!(orchestrator.retry_now_with(id, "b/m").await.unwrap());
+    watcher.until("done error").await;
+    let moved = orchestrator.metrics(id).await.unwrap().pop().unwrap();
+    assert_eq!(moved.retry_of, Some(started.turn_id));
+    let again = orchestrator.retry(id, &moved.turn_id).await.unwrap();
+    let lines = world.watch(Some(again.from)).await.turn().await;
+    assert!(lines.contains(&"done stop".to_owned()), "{lines:?}");
+    let made = summaries(&world.chunks().await);
+    assert!(matches!(&made[..], [(_, 3, text)] if text == "Short."), "{made:?}");
+    // What comes next is answered.
+    let lines = world.say("question 3").await.turn().await;
+    assert!(lines.contains(&"text-delta three".to_owned()), "{lines:?}");
+    let asked = other.requests().pop().unwrap().messages;
+    assert_eq!(asked[1].role, Role::Assistant, "what was said before is not superseded: {asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn every_form_of_an_overflow_is_recognized() {
     let corpus = include_str!("../../../provider/diagnosis/tests/corpus/errors.jsonl");
     let rows = corpus.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -177,7 +177,8 @@ export class Conversation {
     this.isGone = false;
     this.#isKnown = true;
     // Earlier turns are in history; the running one is replayed completely.
-    const running = this.#inbox.findLastIndex(isBegin);
+    const last = this.#inbox.findLast(isBegin);
+    const running = this.#inbox.findIndex((event) => isBegin(event) && event.turnId === last.turnId); // a summary that is made again has two
     this.#inbox = isRunning && running >= 0 ? this.#inbox.slice(running) : [];
     this.#replayDue = isRunning && running < 0;
     this.#wasIdle = !isRunning;

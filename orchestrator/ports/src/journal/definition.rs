@@ -43,6 +43,9 @@ pub struct Definition {
     /// The report that the turn must end with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_report: Option<Arc<RequiredReport>>,
+    /// Whether the turn only summarizes the older history.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub summarizes: bool,
     /// The trace that the turn's request belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Arc<TraceContext>>,
@@ -99,6 +102,7 @@ impl Default for Definition {
             priority: Priority::Interactive,
             request: None,
             final_report: None,
+            summarizes: false,
             trace: None,
             configured: Arc::default(),
         }
