@@ -3,13 +3,16 @@
 use std::{
     fmt,
     future::poll_fn,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, OnceLock},
     task::{Poll, Waker},
 };
 
 use everturn_wire::{CallerName, ConversationId};
-use futures_util::{FutureExt as _, future::join_all};
+use futures_util::{
+    FutureExt as _,
+    future::{join, maybe_done},
+};
 use tokio::sync::Notify;
 
 /// What a caller may use.
@@ -83,16 +86,25 @@ impl Ended {
 
     /// Completes when the caller is ended; never, if nothing ends it. Costs little to poll again, as for each event.
     pub(crate) fn over(&self) -> Over {
-        let ends = [&self.own, &self.proxy].into_iter().flatten().cloned();
-        let mut came = Box::pin(join_all(ends.map(async |end| end.came.notified().await)).fuse());
-        let (ended, mut woken) = (self.clone(), None::<Waker>);
-        Box::pin(poll_fn(move |cx| {
-            if !woken.as_ref().is_some_and(|woken| woken.will_wake(cx.waker())) {
-                woken = Some(cx.waker().clone());
-                // Takes locks. Before the check, so that no end is missed.
-                let _ = came.as_mut().poll(cx);
-            }
-            if ended.is_over() { Poll::Ready(()) } else { Poll::Pending }
+        let ended = self.clone();
+        // Remains ready, however often it is asked.
+        Box::pin(maybe_done(async move {
+            let came = async |end: &Option<Arc<End>>| {
+                if let Some(end) = end {
+                    end.came.notified().await;
+                }
+            };
+            let mut came = pin!(join(came(&ended.own), came(&ended.proxy)).fuse());
+            let mut woken = None::<Waker>;
+            poll_fn(|cx| {
+                if !woken.as_ref().is_some_and(|woken| woken.will_wake(cx.waker())) {
+                    woken = Some(cx.waker().clone());
+                    // Takes locks. Before the check, so that no end is missed.
+                    let _ = came.as_mut().poll(cx);
+                }
+                if ended.is_over() { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
         }))
     }
 }

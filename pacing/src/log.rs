@@ -21,7 +21,8 @@ impl Log {
         Self { period_ms, slots: VecDeque::new(), count: 0 }
     }
 
-    fn slot(&self, at: Millis) -> u64 {
+    /// Returns the number of a slot. What is counted changes only from one to the next.
+    pub(crate) fn slot(&self, at: Millis) -> u64 {
         at.0 * SLOTS / self.period_ms
     }
 

@@ -27,16 +27,22 @@ const GREEDY: u64 = 2;
 pub(crate) struct Reserve {
     interactive: Log,
     callers: BTreeMap<Option<CallerName>, Log>,
+    /// The slot in which the callers' calls were looked through last.
+    rolled: u64,
 }
 
 impl Reserve {
     pub(crate) fn new() -> Self {
-        Self { interactive: Log::new(MEASURED_MS), callers: BTreeMap::new() }
+        Self { interactive: Log::new(MEASURED_MS), callers: BTreeMap::new(), rolled: 0 }
     }
 
     /// Forgets what was long ago.
     pub(crate) fn roll(&mut self, now: Millis) {
-        self.callers.retain(|_, calls| calls.count(now) > 0);
+        let slot = self.interactive.slot(now);
+        if slot != self.rolled {
+            self.rolled = slot;
+            self.callers.retain(|_, calls| calls.count(now) > 0);
+        }
     }
 
     pub(crate) fn add(&mut self, waiter: &Waiter, now: Millis) {

@@ -96,7 +96,7 @@ impl Calls {
         let Chosen { legs, model, .. } = &chosen;
         let state = CallInfo {
             id: id.to_string(),
-            caller: asked.caller.as_ref().map(ToString::to_string),
+            caller: asked.caller.as_ref().map(|name| name.as_str().to_owned()),
             program: asked.program.clone(),
             session: asked.session.clone(),
             model: model.clone(),

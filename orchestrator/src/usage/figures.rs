@@ -157,8 +157,10 @@ pub(super) struct Row<'a> {
 
 impl Rows {
     pub(super) fn add(&mut self, key: Key, more: &Figures) {
-        let is_alone = self.0.contains_key(&key)
-            || (self.0.len() < MOST_ROWS && self.of_caller(&key.caller) < MOST_OF_CALLER);
+        if let Some(figures) = self.0.get_mut(&key) {
+            return figures.add(more);
+        }
+        let is_alone = self.0.len() < MOST_ROWS && self.of_caller(&key.caller) < MOST_OF_CALLER;
         let key = if is_alone {
             key
         } else if self.0.len() < MOST_WITH_CALLERS {

@@ -139,7 +139,7 @@ impl Callers {
         self.read()
             .known
             .values()
-            .filter(|entry| entry.has_expired(now))
+            .filter(|entry| entry.has_expired(|| now))
             .for_each(|entry| entry.caller.end());
     }
 
@@ -153,7 +153,12 @@ impl Callers {
         let book = self.read();
         // How long the look-up takes says something about hashes, from which nothing follows about tokens.
         let entry = book.known.get(token)?;
-        (!entry.has_expired(self.clock.now().0)).then(|| entry.caller.clone())
+        (!entry.has_expired(|| self.clock.now().0)).then(|| entry.caller.clone())
+    }
+
+    /// Whether this is a caller's token.
+    pub(super) fn has(&self, token: &TokenHash) -> bool {
+        self.read().known.get(token).is_some_and(|entry| !entry.has_expired(|| self.clock.now().0))
     }
 
     /// Returns what is known of the caller with this token.
@@ -170,7 +175,7 @@ impl Callers {
             let guests = || Caller::new(name.clone(), vec![Scope::Chat, Scope::Calls]);
             return may.then(|| book.guests.get_or_init(guests).renamed(name.clone()).named_by(proxy));
         };
-        let may = !entry.has_expired(self.clock.now().0) && !entry.caller.may(Scope::Proxy);
+        let may = !entry.has_expired(|| self.clock.now().0) && !entry.caller.may(Scope::Proxy);
         may.then(|| entry.caller.clone().named_by(proxy))
     }
 
@@ -185,8 +190,9 @@ impl Entry {
         KnownCaller { terms: known.terms, models: known.models.clone(), ..self.known.clone() } == *known
     }
 
-    fn has_expired(&self, now: u64) -> bool {
-        self.known.until.is_some_and(|until| until <= now)
+    /// Asks for the time only if the token expires.
+    fn has_expired(&self, now: impl FnOnce() -> u64) -> bool {
+        self.known.until.is_some_and(|until| until <= now())
     }
 }
 

@@ -133,11 +133,8 @@ impl Rules {
     /// Whether the URL contains a token, whoever shows which one in a header: it would end up in logs, also in a provider's.
     fn is_in_url(&self, request: &Request) -> bool {
         let url = request.uri().path_and_query().map_or("", |url| url.as_str());
-        let mut parts = url.split(['/', '?', '&', '=', ':']).filter(|part| part.len() >= LONG);
-        // The usual URL is too short to be split.
-        url.len() > LONG
-            && self.asks()
-            && parts.any(|part| self.whose(&TokenHash::of(part.as_bytes())).is_some())
+        let parts = url.as_bytes().split(|byte| b"/?&=:".contains(byte));
+        self.asks() && parts.filter(|part| part.len() >= LONG).any(|part| self.is_ours(&TokenHash::of(part)))
     }
 
     /// Returns the name of whom the request is by, also of an administrator.
@@ -146,8 +143,7 @@ impl Rules {
             return Some(name.clone());
         }
         let headers = request.headers();
-        let shown =
-            token::shown(headers).map(|shown| shown.hash()).find(|token| self.whose(token).is_some())?;
+        let shown = token::shown(headers).map(|shown| shown.hash()).find(|token| self.is_ours(token))?;
         let known = match &self.token {
             Some(administrators) if administrators.is(&shown) => return None,
             _ => self.callers.known(&shown)?,
@@ -161,6 +157,11 @@ impl Rules {
     /// Whether nobody is served without a token.
     pub(super) fn asks(&self) -> bool {
         self.token.is_some() || self.callers.asks()
+    }
+
+    /// Whether this is somebody's token.
+    fn is_ours(&self, token: &TokenHash) -> bool {
+        self.token.as_ref().is_some_and(|administrators| administrators.is(token)) || self.callers.has(token)
     }
 
     /// Returns whose token this is.
@@ -204,7 +205,7 @@ impl Rules {
     pub(super) fn note(&self, request: &mut Request, caller: Caller) {
         request.extensions_mut().insert(caller);
         if self.asks() {
-            token::hide(request.headers_mut(), |token| self.whose(&token).is_some());
+            token::hide(request.headers_mut(), |token| self.is_ours(&token));
             request.headers_mut().remove(&self.caller_header);
         }
     }
@@ -222,7 +223,7 @@ impl Rules {
         };
         let host =
             host.ok_or_else(|| Refusal::bad("the request must have one Host header with a host in it"))?;
-        if self.is_ours(&host) {
+        if self.is_here(&host) {
             return Ok(host);
         }
         let why = format!(
@@ -231,7 +232,7 @@ impl Rules {
         Err(Refusal::new(StatusCode::FORBIDDEN, why))
     }
 
-    fn is_ours(&self, host: &Host) -> bool {
+    fn is_here(&self, host: &Host) -> bool {
         // Unlike a name, a numeric address cannot be rebound to this machine.
         let by_itself = host.is_loopback() || (host.is_address() && !self.bound.ip().is_loopback());
         (by_itself && host.port_or(80) == self.bound.port())

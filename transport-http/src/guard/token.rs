@@ -1,7 +1,7 @@
 //! Tokens in requests.
 
 use axum::http::{
-    HeaderMap,
+    HeaderMap, HeaderName,
     header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -15,7 +15,12 @@ const SUBPROTOCOL: &[u8] = b"bearer.";
 
 /// Headers that carry the token as it is: Everturn's own, for callers whose other headers have a provider's credential,
 /// and those in which vendors' programs send their key.
-const PLAIN: [&str; 4] = ["x-everturn-token", "x-api-key", "x-goog-api-key", "api-key"];
+const PLAIN: [HeaderName; 4] = [
+    HeaderName::from_static("x-everturn-token"),
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("x-goog-api-key"),
+    HeaderName::from_static("api-key"),
+];
 
 /// A token that a request shows.
 pub(super) enum Shown<'r> {
@@ -43,7 +48,7 @@ pub(super) fn administrators(text: &str) -> Option<TokenHash> {
 /// Returns everything in a request that may be a token of this server; Everturn's own header first.
 pub(super) fn shown(headers: &HeaderMap) -> impl Iterator<Item = Shown<'_>> {
     let [own, others @ ..] = PLAIN;
-    let plain = |name: &'static str| headers.get_all(name).iter().map(|value| Shown::Plain(value.as_bytes()));
+    let plain = |name: HeaderName| headers.get_all(name).iter().map(|value| Shown::Plain(value.as_bytes()));
     let bearer = headers.get_all(AUTHORIZATION).iter().filter_map(|value| bearer(value.as_bytes()));
     let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let offered = offered.flat_map(|list| list.as_bytes().split(|byte| *byte == b','));
@@ -61,7 +66,7 @@ pub(super) fn hide(headers: &mut HeaderMap, is_ours: impl Fn(TokenHash) -> bool)
         headers.remove(AUTHORIZATION);
     }
     for name in PLAIN {
-        if headers.get_all(name).iter().any(|value| is_ours(TokenHash::of(value.as_bytes()))) {
+        if headers.get_all(&name).iter().any(|value| is_ours(TokenHash::of(value.as_bytes()))) {
             headers.remove(name);
         }
     }

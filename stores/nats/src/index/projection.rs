@@ -20,8 +20,8 @@ type Rank = (Reverse<Millis>, ConversationId);
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
     conversations: BTreeMap<ConversationId, Entry>,
-    /// Those that are not ephemeral.
-    listed: BTreeSet<Rank>,
+    /// Those that are not ephemeral, by caller; `""` = the administrator's.
+    listed: BTreeMap<Box<str>, BTreeSet<Rank>>,
     /// What their turns wait for. Most conversations have no unsealed turn.
     waits: BTreeMap<ConversationId, Wait>,
     /// Titles that were read before the first append of their conversation.
@@ -101,9 +101,10 @@ impl Projection {
         let moves = was.as_ref().is_none_or(|was| was.last_activity_at != head.last_activity_at);
         if is_shown && moves {
             if let Some(was) = &was {
-                self.listed.remove(&(Reverse(was.last_activity_at), id.clone()));
+                self.unlist(id, was.last_activity_at);
             }
-            self.listed.insert((Reverse(head.last_activity_at), id.clone()));
+            let ranks = self.listed.entry(caller(id).into()).or_default();
+            ranks.insert((Reverse(head.last_activity_at), id.clone()));
         }
         let is = self.conversations.get(id)?;
         let changes = was.is_none_or(|was| !was.looks_like(is));
@@ -132,7 +133,17 @@ impl Projection {
         self.early.remove(id);
         self.waits.remove(id);
         let Some(was) = self.conversations.remove(id) else { return false };
-        self.listed.remove(&(Reverse(was.last_activity_at), id.clone()))
+        self.unlist(id, was.last_activity_at)
+    }
+
+    /// Removes a conversation from the list. Returns whether it was there.
+    fn unlist(&mut self, id: &ConversationId, last_activity_at: Millis) -> bool {
+        let Some(ranks) = self.listed.get_mut(caller(id)) else { return false };
+        let was_listed = ranks.remove(&(Reverse(last_activity_at), id.clone()));
+        if ranks.is_empty() {
+            self.listed.remove(caller(id));
+        }
+        was_listed
     }
 
     /// Returns a page of the list.
@@ -140,10 +151,15 @@ impl Projection {
         let from = page.after.as_ref().map_or(Bound::Unbounded, |after| {
             Bound::Excluded((Reverse(after.last_activity_at), after.id.clone()))
         });
-        let ranks = self.listed.range((from, Bound::Unbounded)).filter(|(_, id)| page.is_of_caller(id));
-        let ranks = ranks.take(page.limit.unwrap_or(usize::MAX));
-        let entries = ranks.filter_map(|(_, id)| Some((id.clone(), self.head(self.conversations.get(id)?))));
-        entries.collect()
+        let limit = page.limit.unwrap_or(usize::MAX);
+        let of = |caller: &str| page.caller.as_ref().is_none_or(|asked| asked.as_str() == caller);
+        let all = self.listed.iter().filter(|(caller, _)| of(caller));
+        let mut ranks: Vec<_> =
+            all.flat_map(|(_, ranks)| ranks.range((from.clone(), Bound::Unbounded)).take(limit)).collect();
+        ranks.sort_unstable();
+        ranks.truncate(limit);
+        let entries = ranks.into_iter();
+        entries.filter_map(|(_, id)| Some((id.clone(), self.head(self.conversations.get(id)?)))).collect()
     }
 
     /// Returns the unsealed turns that are due before this time, earliest first, then by id.
@@ -197,6 +213,11 @@ impl Projection {
             last_seq: entry.last_seq,
         }
     }
+}
+
+/// Returns the key of a conversation's caller in the list.
+fn caller(id: &ConversationId) -> &str {
+    id.caller().unwrap_or_default()
 }
 
 impl Entry {

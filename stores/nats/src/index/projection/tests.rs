@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use everturn_ports::{ListCursor, Moment};
+use everturn_wire::CallerName;
 
 use super::*;
 
@@ -49,8 +50,19 @@ fn it_says_what_a_plain_map_would() {
     let (mut index, mut known) = (Projection::default(), HashMap::<ConversationId, Known>::new());
     let mut titles = HashMap::<ConversationId, String>::new();
     for version in 1..4_000 {
-        let id = ["a", "b", "c", "ephemeral:d", "ephemeral:e", "f", "ephemeral", "ephemerals"];
-        let id = ConversationId::from(id[usize::try_from(random.below(8)).unwrap()]);
+        let id = [
+            "a",
+            "b",
+            "c",
+            "ephemeral:d",
+            "ephemeral:e",
+            "ephemeral",
+            "ephemerals",
+            "a@ann",
+            "b@ann",
+            "a@bob",
+        ];
+        let id = ConversationId::from(id[usize::try_from(random.below(10)).unwrap()]);
         let was = known.get(&id).cloned();
         match random.below(8) {
             0 => {
@@ -124,6 +136,11 @@ fn check(index: &Projection, known: &HashMap<ConversationId, Known>, random: &mu
     };
     let rest: Vec<_> = listed.iter().filter(|(id, head)| is_after(id, head)).take(2).cloned().collect();
     assert_eq!(index.page(&page), rest);
+    for caller in ["ann", "bob", "cleo"] {
+        let page = Page { caller: CallerName::parse(caller).ok(), ..page.clone() };
+        let rest = listed.iter().filter(|(id, head)| is_after(id, head) && page.is_of_caller(id)).take(2);
+        assert_eq!(index.page(&page), rest.cloned().collect::<Vec<_>>());
+    }
 
     let before = Millis(random.below(6));
     let unsealed = known.iter().filter_map(|(id, known)| {
