@@ -156,8 +156,8 @@ async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next
         return next.run(request).await;
     }
     let follower = request.extensions_mut().remove::<Follower>();
-    let caller = match rules.caller(&request) {
-        Ok(caller) => caller,
+    let (caller, header) = match rules.caller(&request) {
+        Ok(found) => found,
         Err(stranger) => {
             let _ = follower.map(|follower| follower.asked.set(Err(stranger.brief())));
             let refusal = Refusal::new(StatusCode::UNAUTHORIZED, stranger.why());
@@ -172,6 +172,6 @@ async fn knows_token(State(rules): State<Arc<Rules>>, mut request: Request, next
         }
         None => caller,
     };
-    rules.note(&mut request, caller);
+    rules.note(&mut request, caller, header.as_ref());
     next.run(request).await
 }

@@ -1,6 +1,6 @@
 //! Who is asked, by which rules.
 
-use std::sync::Arc;
+use std::{cell::LazyCell, sync::Arc};
 
 use everturn_kernel::{Millis, Settings, Target};
 use everturn_pacing::{LongLimits, RetryPolicy};
@@ -94,11 +94,11 @@ pub(super) fn choose(
             found
         }
     };
-    let caller = key::caller(&call.request.headers, call.request.query.as_deref());
+    let caller = LazyCell::new(|| key::caller(&call.request.headers, call.request.query.as_deref()));
     for leg in &mut legs {
         if leg.upstream.is_of_caller() {
             // One caller's limit or key says nothing about another's, nor about the server's.
-            let name = format!("{}#{caller}", leg.target.name);
+            let name = format!("{}#{}", leg.target.name, *caller);
             let is_taken = names.takes(&name);
             leg.target.credential.push('#');
             leg.target.credential.push_str(if is_taken { &caller } else { UNLISTED });

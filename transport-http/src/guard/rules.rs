@@ -102,21 +102,24 @@ impl Rules {
         self.check_origin(&host, request.headers())
     }
 
-    /// Returns who the request is by.
-    pub(super) fn caller(&self, request: &Request) -> Result<Caller, Stranger> {
+    /// Returns who the request is by, and which header has the token that says so.
+    pub(super) fn caller(&self, request: &Request) -> Result<(Caller, Option<HeaderName>), Stranger> {
         if self.is_in_url(request) {
             return Err(Stranger::InUrl);
         }
         let headers = request.headers();
-        if let Some(caller) = token::shown(headers).find_map(|shown| self.whose(&shown.hash())) {
-            return if caller.may(Scope::Proxy) { self.named(headers, &caller) } else { Ok(caller) };
+        let found = token::shown(headers).find_map(|shown| Some((self.whose(&shown.hash())?, shown.header)));
+        if let Some((caller, header)) = found {
+            let is_proxy = caller.may(Scope::Proxy);
+            let caller = if is_proxy { self.named(headers, &caller)? } else { caller };
+            return Ok((caller, Some(header)));
         }
         if !self.asks() {
-            return Ok(Caller::administrator());
+            return Ok((Caller::administrator(), None));
         }
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let is_page = reads && !headers.contains_key(UPGRADE) && (self.is_open)(request.uri().path());
-        if is_page { Ok(Caller::nobody()) } else { Err(self.stranger(headers)) }
+        if is_page { Ok((Caller::nobody(), None)) } else { Err(self.stranger(headers)) }
     }
 
     /// Why a request is by nobody that is known.
@@ -133,7 +136,7 @@ impl Rules {
     /// Whether the URL contains a token, whoever shows which one in a header: it would end up in logs, also in a provider's.
     fn is_in_url(&self, request: &Request) -> bool {
         let url = request.uri().path_and_query().map_or("", |url| url.as_str());
-        let parts = url.as_bytes().split(|byte| b"/?&=:".contains(byte));
+        let parts = url.as_bytes().split(|byte| matches!(byte, b'/' | b'?' | b'&' | b'=' | b':'));
         self.asks() && parts.filter(|part| part.len() >= LONG).any(|part| self.is_ours(&TokenHash::of(part)))
     }
 
@@ -184,7 +187,8 @@ impl Rules {
     pub(super) fn is_owner(&self, request: &Request) -> bool {
         if self.asks() {
             // Noted when it was let in; else it shows a token now.
-            let known = request.extensions().get::<Caller>().cloned().or_else(|| self.caller(request).ok());
+            let known = request.extensions().get::<Caller>().cloned();
+            let known = known.or_else(|| Some(self.caller(request).ok()?.0));
             return known.is_some_and(|caller| caller.is_administrator());
         }
         let Ok(host) = self.host(request) else { return false };
@@ -201,11 +205,11 @@ impl Rules {
             && origins.all(is_own)
     }
 
-    /// Notes who a request that is let in is by, and removes all tokens of this server from it.
-    pub(super) fn note(&self, request: &mut Request, caller: Caller) {
+    /// Notes who a request that is let in is by, and removes all tokens of this server from it. `header`: has one.
+    pub(super) fn note(&self, request: &mut Request, caller: Caller, header: Option<&HeaderName>) {
         request.extensions_mut().insert(caller);
         if self.asks() {
-            token::hide(request.headers_mut(), |token| self.is_ours(&token));
+            token::hide(request.headers_mut(), header, |token| self.is_ours(&token));
             request.headers_mut().remove(&self.caller_header);
         }
     }

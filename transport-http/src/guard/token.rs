@@ -1,5 +1,7 @@
 //! Tokens in requests.
 
+use std::borrow::Cow;
+
 use axum::http::{
     HeaderMap, HeaderName,
     header::{AUTHORIZATION, SEC_WEBSOCKET_PROTOCOL},
@@ -22,19 +24,19 @@ const PLAIN: [HeaderName; 4] = [
     HeaderName::from_static("api-key"),
 ];
 
-/// A token that a request shows.
-pub(super) enum Shown<'r> {
-    Plain(&'r [u8]),
-    /// As a WebSocket subprotocol, in base64url, because a browser lets a page send nothing else when it opens a socket.
-    Encoded(Vec<u8>),
+/// What a request shows as a token, and in which header.
+pub(super) struct Shown<'r> {
+    pub(super) header: HeaderName,
+    token: Cow<'r, [u8]>,
 }
 
-impl Shown<'_> {
+impl<'r> Shown<'r> {
+    fn plain(header: &HeaderName, token: &'r [u8]) -> Self {
+        Self { header: header.clone(), token: token.into() }
+    }
+
     pub(super) fn hash(&self) -> TokenHash {
-        match self {
-            Self::Plain(bytes) => TokenHash::of(bytes),
-            Self::Encoded(bytes) => TokenHash::of(bytes),
-        }
+        TokenHash::of(&self.token)
     }
 }
 
@@ -48,25 +50,32 @@ pub(super) fn administrators(text: &str) -> Option<TokenHash> {
 /// Returns everything in a request that may be a token of this server; Everturn's own header first.
 pub(super) fn shown(headers: &HeaderMap) -> impl Iterator<Item = Shown<'_>> {
     let [own, others @ ..] = PLAIN;
-    let plain = |name: HeaderName| headers.get_all(name).iter().map(|value| Shown::Plain(value.as_bytes()));
+    let plain = |name: HeaderName| {
+        headers.get_all(&name).iter().map(move |value| Shown::plain(&name, value.as_bytes()))
+    };
     let bearer = headers.get_all(AUTHORIZATION).iter().filter_map(|value| bearer(value.as_bytes()));
+    let bearer = bearer.map(|token| Shown::plain(&AUTHORIZATION, token));
+    // As a subprotocol, in base64url, because a browser lets a page send nothing else when it opens a socket.
     let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let offered = offered.flat_map(|list| list.as_bytes().split(|byte| *byte == b','));
     let offered = offered.filter_map(|protocol| {
         let encoded = protocol.trim_ascii().strip_prefix(SUBPROTOCOL)?;
-        URL_SAFE_NO_PAD.decode(encoded).ok().map(Shown::Encoded)
+        let token = URL_SAFE_NO_PAD.decode(encoded).ok()?.into();
+        Some(Shown { header: SEC_WEBSOCKET_PROTOCOL, token })
     });
-    plain(own).chain(bearer.map(Shown::Plain)).chain(offered).chain(others.into_iter().flat_map(plain))
+    plain(own).chain(bearer).chain(offered).chain(others.into_iter().flat_map(plain))
 }
 
-/// Removes every token of this server (`is_ours`): nothing behind the guard needs one, and no provider may receive it.
-pub(super) fn hide(headers: &mut HeaderMap, is_ours: impl Fn(TokenHash) -> bool) {
+/// Removes every token of this server (`is_ours`): nothing behind the guard needs one, and no provider may receive it. `known`: the
+/// header in which one was found, which is not hashed again.
+pub(super) fn hide(headers: &mut HeaderMap, known: Option<&HeaderName>, is_ours: impl Fn(TokenHash) -> bool) {
+    let is_token = |token: &[u8]| is_ours(TokenHash::of(token));
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    if values.any(|value| bearer(value.as_bytes()).is_some_and(|token| is_ours(TokenHash::of(token)))) {
+    if known == Some(&AUTHORIZATION) || values.any(|value| bearer(value.as_bytes()).is_some_and(is_token)) {
         headers.remove(AUTHORIZATION);
     }
     for name in PLAIN {
-        if headers.get_all(&name).iter().any(|value| is_ours(TokenHash::of(value.as_bytes()))) {
+        if known == Some(&name) || headers.get_all(&name).iter().any(|value| is_token(value.as_bytes())) {
             headers.remove(name);
         }
     }
