@@ -9,10 +9,7 @@ use std::{
 };
 
 use everturn_wire::{CallerName, ConversationId};
-use futures_util::{
-    FutureExt as _,
-    future::{join, maybe_done},
-};
+use futures_util::{FutureExt as _, future};
 use tokio::sync::Notify;
 
 /// What a caller may use.
@@ -88,13 +85,13 @@ impl Ended {
     pub(crate) fn over(&self) -> Over {
         let ended = self.clone();
         // Remains ready, however often it is asked.
-        Box::pin(maybe_done(async move {
+        Box::pin(future::maybe_done(async move {
             let came = async |end: &Option<Arc<End>>| {
                 if let Some(end) = end {
                     end.came.notified().await;
                 }
             };
-            let mut came = pin!(join(came(&ended.own), came(&ended.proxy)).fuse());
+            let mut came = pin!(future::join(came(&ended.own), came(&ended.proxy)).fuse());
             let mut woken = None::<Waker>;
             poll_fn(|cx| {
                 if !woken.as_ref().is_some_and(|woken| woken.will_wake(cx.waker())) {

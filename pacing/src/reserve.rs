@@ -39,8 +39,7 @@ impl Reserve {
     /// Forgets what was long ago.
     pub(crate) fn roll(&mut self, now: Millis) {
         let slot = self.interactive.slot(now);
-        if slot != self.rolled {
-            self.rolled = slot;
+        if core::mem::replace(&mut self.rolled, slot) != slot {
             self.callers.retain(|_, calls| calls.count(now) > 0);
         }
     }

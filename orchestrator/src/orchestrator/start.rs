@@ -7,7 +7,6 @@ use std::{sync::Arc, time::Duration};
 use everturn_kernel::{AfterContent, Millis, Prompt};
 use everturn_wire::{AgentEvent, ConversationId, ModelSettings, QueuedMessage, RetrySettings, TurnId};
 use futures_core::future::BoxFuture;
-use tokio::sync::oneshot;
 
 use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
 use crate::{
@@ -239,14 +238,11 @@ impl Orchestrator {
 
     /// Begins a turn, and returns when its start is durable.
     pub(super) async fn begin_turn(&self, seated: Seated, mut job: TurnTask) -> Result<Started, Error> {
-        let (started, begun) = oneshot::channel();
-        let (conversation_id, turn_id) = (seated.conversation.id.clone(), job.turn.id().clone());
-        job.owed.started = Some(started);
+        let conversation_id = seated.conversation.id.clone();
+        let (turn_id, begun) = job.started();
         session::begin(&self.ports, seated, job);
-        match begun.await {
-            Ok(from) => Ok(Started { conversation_id, turn_id, from: from?, is_new: true }),
-            Err(_) => Err(Error::NotStarted { id: conversation_id }),
-        }
+        let from = begun.await.map_err(|_| Error::NotStarted { id: conversation_id.clone() })??;
+        Ok(Started { conversation_id, turn_id, from, is_new: true })
     }
 
     /// Returns the turn of the conversation that was started with this key.

@@ -27,10 +27,10 @@ use crate::{
 
 /// A turn for a session to drive.
 pub(crate) struct TurnTask {
-    pub(crate) turn: Turn,
+    pub(super) turn: Turn,
     pub(super) effects: Effects,
     pub(super) settings: TurnSettings,
-    pub(crate) owed: PendingReplies,
+    pub(super) owed: PendingReplies,
     pub(super) opening: Opening,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct Opening {
 
 /// Replies to send once a turn has begun.
 #[derive(Default)]
-pub(crate) struct PendingReplies {
+pub(super) struct PendingReplies {
     /// Receives the cursor at which the turn's events begin once it is durable, or the error if it cannot be saved.
-    pub(crate) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
+    pub(super) started: Option<oneshot::Sender<Result<Cursor, JournalError>>>,
     /// Replied to once the beginning of the turn is durable.
     pub(super) taken: Vec<oneshot::Sender<()>>,
 }
@@ -217,6 +217,13 @@ impl TurnTask {
     /// A turn that owes no reply, and has nothing to publish but its effects.
     pub(super) fn of(turn: Turn, effects: Effects, settings: TurnSettings) -> Self {
         Self { turn, effects, settings, owed: PendingReplies::default(), opening: Opening::default() }
+    }
+
+    /// Returns the turn's id, and what receives its start ([`PendingReplies::started`]).
+    pub(crate) fn started(&mut self) -> (TurnId, oneshot::Receiver<Result<Cursor, JournalError>>) {
+        let (started, begun) = oneshot::channel();
+        self.owed.started = Some(started);
+        (self.turn.id().clone(), begun)
     }
 
     /// The same turn, begun by a message that was to be queued.

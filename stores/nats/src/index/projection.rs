@@ -20,8 +20,10 @@ type Rank = (Reverse<Millis>, ConversationId);
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
     conversations: BTreeMap<ConversationId, Entry>,
-    /// Those that are not ephemeral, by caller; `""` = the administrator's.
-    listed: BTreeMap<Box<str>, BTreeSet<Rank>>,
+    /// Those that are not ephemeral.
+    listed: BTreeSet<Rank>,
+    /// The same, of each caller.
+    of_callers: BTreeMap<Box<str>, BTreeSet<Rank>>,
     /// What their turns wait for. Most conversations have no unsealed turn.
     waits: BTreeMap<ConversationId, Wait>,
     /// Titles that were read before the first append of their conversation.
@@ -103,8 +105,11 @@ impl Projection {
             if let Some(was) = &was {
                 self.unlist(id, was.last_activity_at);
             }
-            let ranks = self.listed.entry(caller(id).into()).or_default();
-            ranks.insert((Reverse(head.last_activity_at), id.clone()));
+            let rank = (Reverse(head.last_activity_at), id.clone());
+            if let Some(caller) = id.caller() {
+                self.of_callers.entry(caller.into()).or_default().insert(rank.clone());
+            }
+            self.listed.insert(rank);
         }
         let is = self.conversations.get(id)?;
         let changes = was.is_none_or(|was| !was.looks_like(is));
@@ -138,12 +143,16 @@ impl Projection {
 
     /// Removes a conversation from the list. Returns whether it was there.
     fn unlist(&mut self, id: &ConversationId, last_activity_at: Millis) -> bool {
-        let Some(ranks) = self.listed.get_mut(caller(id)) else { return false };
-        let was_listed = ranks.remove(&(Reverse(last_activity_at), id.clone()));
-        if ranks.is_empty() {
-            self.listed.remove(caller(id));
+        let rank = (Reverse(last_activity_at), id.clone());
+        if let Some(caller) = id.caller()
+            && let Some(own) = self.of_callers.get_mut(caller)
+        {
+            own.remove(&rank);
+            if own.is_empty() {
+                self.of_callers.remove(caller);
+            }
         }
-        was_listed
+        self.listed.remove(&rank)
     }
 
     /// Returns a page of the list.
@@ -151,15 +160,14 @@ impl Projection {
         let from = page.after.as_ref().map_or(Bound::Unbounded, |after| {
             Bound::Excluded((Reverse(after.last_activity_at), after.id.clone()))
         });
-        let limit = page.limit.unwrap_or(usize::MAX);
-        let of = |caller: &str| page.caller.as_ref().is_none_or(|asked| asked.as_str() == caller);
-        let all = self.listed.iter().filter(|(caller, _)| of(caller));
-        let mut ranks: Vec<_> =
-            all.flat_map(|(_, ranks)| ranks.range((from.clone(), Bound::Unbounded)).take(limit)).collect();
-        ranks.sort_unstable();
-        ranks.truncate(limit);
-        let entries = ranks.into_iter();
-        entries.filter_map(|(_, id)| Some((id.clone(), self.head(self.conversations.get(id)?)))).collect()
+        let all = match &page.caller {
+            Some(caller) => self.of_callers.get(caller.as_str()),
+            None => Some(&self.listed),
+        };
+        let ranks = all.into_iter().flat_map(|all| all.range((from.clone(), Bound::Unbounded)));
+        let ranks = ranks.take(page.limit.unwrap_or(usize::MAX));
+        let entries = ranks.filter_map(|(_, id)| Some((id.clone(), self.head(self.conversations.get(id)?))));
+        entries.collect()
     }
 
     /// Returns the unsealed turns that are due before this time, earliest first, then by id.
@@ -213,11 +221,6 @@ impl Projection {
             last_seq: entry.last_seq,
         }
     }
-}
-
-/// Returns the key of a conversation's caller in the list.
-fn caller(id: &ConversationId) -> &str {
-    id.caller().unwrap_or_default()
 }
 
 impl Entry {
