@@ -133,8 +133,10 @@ impl Window {
             self.refill_ms.get_or_insert(self.period_ms);
         }
         self.find_refill(told, is_running, resets_at, now);
-        let part = self.part + part_of(self.refilled(now), self.parts);
-        self.part = part.min(part_of(self.limit, self.parts));
+        let part = self.part + part_of(signed(self.refilled(now)), self.parts);
+        // No process has more than there is.
+        let most = thousandths(told.remaining) - thousandths(self.spent);
+        self.part = part.min(self.whole(self.parts)).min(most);
         (self.remaining, self.told_at, self.base) = (told.remaining, now, ticket);
         self.resets_at = now.plus(told.reset_ms);
         self.period_ms = self.period_ms.max(told.reset_ms);
@@ -164,20 +166,31 @@ impl Window {
             return;
         }
         self.part = match self.parts {
-            (0, 0) => part_of(self.now(now), parts),
-            was => self.part + part_of(self.limit, parts) - part_of(self.limit, was),
+            // What is under way comes out of this process' part: the others have as much under way.
+            (0, 0) => {
+                let left = part_of(thousandths(self.now(now)), parts) - thousandths(self.spent);
+                left.max(-self.whole(parts))
+            }
+            was => self.part + self.whole(parts) - self.whole(was),
         };
         self.parts = parts;
     }
 
     /// Returns what is left by the last report, and refilled since.
     fn now(&self, now: Millis) -> u64 {
-        self.remaining.saturating_add(self.refilled(now)).min(self.limit)
+        self.remaining.saturating_add(self.refilled(now) / 1_000).min(self.limit)
     }
 
-    /// Returns what was refilled since the last report.
+    /// Returns what was refilled since the last report, in thousandths: reports may come before a whole one is.
     fn refilled(&self, now: Millis) -> u64 {
-        self.refill_ms.map_or(0, |ms| self.limit * now.since(self.told_at) / ms.max(1))
+        let of =
+            |ms: u64| self.limit.saturating_mul(now.since(self.told_at).saturating_mul(1_000)) / ms.max(1);
+        self.refill_ms.map_or(0, of)
+    }
+
+    /// Returns a part of the whole window, in thousandths.
+    fn whole(&self, parts: (u64, u64)) -> i64 {
+        part_of(thousandths(self.limit), parts)
     }
 
     /// Returns how much is left now, for all processes together.
@@ -188,11 +201,13 @@ impl Window {
     /// Whether this much is left now for this process. What exceeds the limit fits a whole window, and what exceeds this
     /// process' part a whole part.
     pub(crate) fn fits(&self, amount: u64, now: Millis) -> bool {
-        let part = self.part + part_of(self.refilled(now), self.parts);
-        let whole_part = part_of(self.limit, self.parts);
+        let part = self.part + part_of(signed(self.refilled(now)), self.parts);
+        let whole_part = self.whole(self.parts);
         let is_alone = self.parts.0 >= self.parts.1;
+        // Of one that is refilled, what a part lacks comes soon.
+        let lacking = if self.refills() { 0 } else { HALF };
         self.left(now) >= amount.min(self.limit)
-            && (is_alone || part + HALF >= thousandths(amount).min(whole_part))
+            && (is_alone || part + lacking >= thousandths(amount).min(whole_part))
     }
 
     /// Returns when this much is left, at the latest; `now` if it is. What exceeds the limit is let go when the window is
@@ -219,7 +234,7 @@ impl Window {
         self.since.clear();
         self.spent = self.reserved;
         // Who used more than its part goes without the next one.
-        let whole = part_of(self.limit, self.parts);
+        let whole = self.whole(self.parts);
         self.part = whole + self.part.clamp(-whole, 0);
     }
 
@@ -236,9 +251,9 @@ impl Window {
     }
 }
 
-/// Returns this process' part of an amount, in thousandths.
-fn part_of(whole: u64, (mine, all): (u64, u64)) -> i64 {
-    let part = i128::from(thousandths(whole)) * i128::from(mine) / i128::from(all.max(1));
+/// Returns this process' part of an amount.
+fn part_of(whole: i64, (mine, all): (u64, u64)) -> i64 {
+    let part = i128::from(whole) * i128::from(mine) / i128::from(all.max(1));
     i64::try_from(part).unwrap_or(i64::MAX)
 }
 
@@ -246,5 +261,9 @@ fn part_of(whole: u64, (mine, all): (u64, u64)) -> i64 {
 const HALF: i64 = 500;
 
 fn thousandths(amount: u64) -> i64 {
-    i64::try_from(amount.saturating_mul(1_000)).unwrap_or(i64::MAX)
+    signed(amount.saturating_mul(1_000))
+}
+
+fn signed(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
 }

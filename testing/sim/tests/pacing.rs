@@ -11,7 +11,8 @@ fn goal(scenario: &Scenario) -> Option<(f64, f64)> {
     }
     Some(match (scenario.tells, load.ends_with("servers")) {
         (Tells::All, false) => (0.95, 0.01),
-        (Tells::All, true) => (0.88, 0.08),
+        (Tells::All, true) if name.starts_with("bucket of 5") => (0.95, 0.10),
+        (Tells::All, true) => (0.95, 0.025),
         (_, false) if name.starts_with("bucket of 5") => (0.85, 0.15),
         (_, false) => (0.90, 0.06),
         (_, true) if name.starts_with("bucket") => (0.80, 0.19),
