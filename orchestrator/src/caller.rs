@@ -2,14 +2,13 @@
 
 use std::{
     fmt,
-    future::poll_fn,
     pin::{Pin, pin},
     sync::{Arc, OnceLock},
-    task::{Poll, Waker},
+    task::{Context, Poll, Waker},
 };
 
 use everturn_wire::{CallerName, ConversationId};
-use futures_util::{FutureExt as _, future};
+use futures_util::future;
 use tokio::sync::Notify;
 
 /// What a caller may use.
@@ -56,9 +55,6 @@ pub struct Caller {
     witness: Option<Witness>,
 }
 
-/// The end of a caller.
-pub(crate) type Over = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
-
 /// What ends a caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ended {
@@ -81,28 +77,39 @@ impl Ended {
         has_come(&self.own) || has_come(&self.proxy)
     }
 
-    /// Completes when the caller is ended; never, if nothing ends it. Costs little to poll again, as for each event.
+    /// Completes when the caller is ended; never, if nothing ends it.
     pub(crate) fn over(&self) -> Over {
-        let ended = self.clone();
-        // Remains ready, however often it is asked.
-        Box::pin(future::maybe_done(async move {
-            let came = async |end: &Option<Arc<End>>| {
-                if let Some(end) = end {
-                    end.came.notified().await;
-                }
+        let ends = self.clone();
+        let came = Box::pin(async move {
+            let came = async |end: &Option<Arc<End>>| match end {
+                Some(end) => end.came.notified().await,
+                None => future::pending().await,
             };
-            let mut came = pin!(future::join(came(&ended.own), came(&ended.proxy)).fuse());
-            let mut woken = None::<Waker>;
-            poll_fn(|cx| {
-                if !woken.as_ref().is_some_and(|woken| woken.will_wake(cx.waker())) {
-                    woken = Some(cx.waker().clone());
-                    // Takes locks. Before the check, so that no end is missed.
-                    let _ = came.as_mut().poll(cx);
-                }
-                if ended.is_over() { Poll::Ready(()) } else { Poll::Pending }
-            })
-            .await;
-        }))
+            future::select(pin!(came(&ends.own)), pin!(came(&ends.proxy))).await;
+        });
+        Over { ended: self.clone(), came, woken: None }
+    }
+}
+
+/// Completes when a caller is ended, and remains ready. Costs little to poll again, as for each event.
+pub(crate) struct Over {
+    ended: Ended,
+    came: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
+    /// Who is woken when it comes.
+    woken: Option<Waker>,
+}
+
+impl Future for Over {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let is_known = self.woken.as_ref().is_some_and(|woken| woken.will_wake(cx.waker()));
+        if !is_known && !self.ended.is_over() {
+            self.woken = Some(cx.waker().clone());
+            // Takes locks. Before the check, so that no end is missed. It completes after the end has come, so never twice.
+            let _ = self.came.as_mut().poll(cx);
+        }
+        if self.ended.is_over() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
@@ -184,9 +191,11 @@ mod tests {
     use std::{
         hint,
         sync::atomic::{AtomicBool, Ordering},
-        task::{Context, Wake},
+        task::Wake,
         thread,
     };
+
+    use futures_util::FutureExt as _;
 
     use super::*;
 

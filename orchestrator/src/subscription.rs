@@ -5,6 +5,7 @@ use std::{
 };
 
 use everturn_wire::ConversationId;
+use futures_util::FutureExt as _;
 
 use crate::{
     Version,
@@ -122,7 +123,7 @@ impl Subscription {
     pub async fn next(&mut self) -> Result<Frame, Error> {
         let Some(reader) = &mut self.reader else { return self.position.next_event().await };
         let mut next = pin!(self.position.next_event());
-        let next = poll_fn(|cx| match reader.over.as_mut().poll(cx) {
+        let next = poll_fn(|cx| match reader.over.poll_unpin(cx) {
             Poll::Ready(()) => Poll::Ready(Err(Error::TokenEnded)),
             Poll::Pending => next.as_mut().poll(cx),
         });

@@ -3,7 +3,7 @@
 mod quota;
 mod share;
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use everturn_kernel::Millis;
 use everturn_wire::{Because, CallerName, Priority};
@@ -68,11 +68,13 @@ impl Kind {
         Self::MoneyPerDay,
     ];
 
-    /// Returns how long a period is, in milliseconds; `None` = it limits calls at once.
-    fn period_ms(self) -> Option<u64> {
+    /// Returns the number of the present period, and when it ends; `None` = it limits calls at once.
+    fn period(self, now: Millis) -> Option<(u64, Millis)> {
+        // Asked several times per call, and the compiler divides fast by a number that it knows.
+        let of = |number: u64, ms: u64| Some((number, Millis((number + 1) * ms)));
         match self {
-            Self::RequestsPerMinute | Self::TokensPerMinute => Some(MINUTE_MS),
-            Self::TokensPerDay | Self::MoneyPerDay => Some(DAY_MS),
+            Self::RequestsPerMinute | Self::TokensPerMinute => of(now.0 / MINUTE_MS, MINUTE_MS),
+            Self::TokensPerDay | Self::MoneyPerDay => of(now.0 / DAY_MS, DAY_MS),
             Self::Parallel => None,
         }
     }
@@ -122,15 +124,20 @@ struct Caller {
     terms: Terms,
     /// One of each kind. Counted without a limit, too, because there may be one later.
     quotas: [Quota; Kind::ALL.len()],
-    nodes: Nodes,
+    /// `None` = nothing is known of others.
+    nodes: Option<Box<Nodes>>,
     /// How many interactive calls went since the last one in the background, whatever their targets.
     in_a_row: u32,
 }
 
-/// All callers with terms, sorted by name. Each call looks its caller up some ten times, which takes fewer comparisons here than in
-/// a map.
+/// All callers with terms, sorted by name. Each call looks its caller up several times, when little of this is in the processor's
+/// cache: so names lie together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Callers(Vec<(CallerName, Caller)>);
+pub(crate) struct Callers {
+    names: Vec<CallerName>,
+    /// In the same order.
+    all: Vec<Caller>,
+}
 
 impl Callers {
     /// Returns the call with the priority that it may have.
@@ -141,21 +148,15 @@ impl Callers {
 
     /// Replaces the terms. What was used stays.
     pub(crate) fn replace(&mut self, all: impl IntoIterator<Item = (CallerName, Terms)>) {
-        let mut before = core::mem::take(self);
+        let before = core::mem::take(self);
+        let mut known: BTreeMap<CallerName, Caller> = before.names.into_iter().zip(before.all).collect();
+        let mut callers = BTreeMap::new();
         for (name, terms) in all {
-            let mut caller = before.get_mut(&name).map(core::mem::take).unwrap_or_default();
+            let caller =
+                callers.entry(name).or_insert_with_key(|name| known.remove(name).unwrap_or_default());
             caller.terms = terms;
-            self.0.push((name, caller));
         }
-        self.0.sort_by(|(one, _), (other, _)| one.cmp(other));
-        // Of one that is named twice, the last terms count.
-        self.0.dedup_by(|(later, of_later), (name, caller)| {
-            let is_same = later == name;
-            if is_same {
-                caller.terms = of_later.terms;
-            }
-            is_same
-        });
+        (self.names, self.all) = callers.into_iter().unzip();
     }
 
     /// Returns the limit that holds a call back longest; `None` = it may go.
@@ -163,16 +164,12 @@ impl Callers {
         let caller = self.of(name)?;
         let held = Kind::ALL.into_iter().zip(&caller.quotas).filter_map(|(kind, quota)| {
             let limit = caller.terms.limit(kind)?;
-            let period = kind.period_ms().map(|ms| (ms, now.0 / ms));
-            let allowed = caller.nodes.allowed(kind, limit, period.map(|(_, number)| number));
-            if quota.fits(kind.of(size), allowed, period.map(|(_, number)| number)) {
+            let (number, end) = kind.period(now).unzip();
+            let allowed = caller.nodes.as_ref().map_or(limit, |nodes| nodes.allowed(kind, limit, number));
+            if quota.fits(kind.of(size), allowed, number) {
                 return None;
             }
-            let until = match period {
-                Some((ms, number)) => Millis((number + 1) * ms),
-                None => now.plus(UNKNOWN_MS),
-            };
-            Some(Held { kind, limit, until })
+            Some(Held { kind, limit, until: end.unwrap_or(now.plus(UNKNOWN_MS)) })
         });
         held.max_by_key(|held| held.until)
     }
@@ -215,29 +212,26 @@ impl Callers {
         Kind::ALL.into_iter().zip(&mut caller.quotas).for_each(|(kind, quota)| change(kind, quota));
     }
 
-    fn find(&self, name: &CallerName) -> Result<usize, usize> {
-        self.0.binary_search_by(|(known, _)| known.cmp(name))
-    }
-
     fn of(&self, name: Option<&CallerName>) -> Option<&Caller> {
-        self.find(name?).ok().map(|at| &self.0[at].1)
+        self.names.binary_search(name?).ok().map(|at| &self.all[at])
     }
 
     fn get_mut(&mut self, name: &CallerName) -> Option<&mut Caller> {
-        self.find(name).ok().map(|at| &mut self.0[at].1)
+        self.names.binary_search(name).ok().map(|at| &mut self.all[at])
     }
 
     /// Returns a caller, which is added if it is not known.
     fn entry(&mut self, name: &CallerName) -> &mut Caller {
-        let at = self.find(name).unwrap_or_else(|at| {
-            self.0.insert(at, (name.clone(), Caller::default()));
+        let at = self.names.binary_search(name).unwrap_or_else(|at| {
+            self.names.insert(at, name.clone());
+            self.all.insert(at, Caller::default());
             at
         });
-        &mut self.0[at].1
+        &mut self.all[at]
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &CallerName> {
-        self.0.iter().map(|(name, _)| name)
+        self.names.iter()
     }
 
     /// Whether a caller has a limit of one of these kinds.
@@ -258,21 +252,21 @@ impl Callers {
             used.counts[at] = quota.at(number(kind, now));
         }
         used.calls = used.calls.saturating_add(used.counts[Kind::Parallel as usize].1);
-        used.gone = caller.nodes.gone(now);
+        used.gone = caller.nodes.as_ref().map(|nodes| nodes.gone(now)).unwrap_or_default();
         used
     }
 
     /// Another node told what it used.
     pub(crate) fn used_elsewhere(&mut self, name: &CallerName, node: &str, used: Use) {
         if let Some(caller) = self.get_mut(name) {
-            caller.nodes.hear(node, used);
+            caller.nodes.get_or_insert_default().hear(node, used);
         }
     }
 
     /// Sets which nodes there are, this one included, and what this one tells from now on: what `used` returned.
     pub(crate) fn tell(&mut self, name: &CallerName, own: &str, alive: &[String], used: Use) {
         if let Some(caller) = self.get_mut(name) {
-            caller.nodes.tell(own, alive, used);
+            caller.nodes.get_or_insert_default().tell(own, alive, used);
         }
     }
 
@@ -280,7 +274,7 @@ impl Callers {
     pub(crate) fn restore(&mut self, name: &CallerName, counts: Counts) {
         let caller = self.entry(name);
         for ((kind, quota), (number, used)) in Kind::ALL.into_iter().zip(&mut caller.quotas).zip(counts) {
-            if kind.period_ms().is_some() {
+            if kind != Kind::Parallel {
                 quota.take(used, Some(number));
             }
         }
@@ -294,11 +288,11 @@ impl Callers {
                 None => (0, 0),
             })
         };
-        self.0.iter().map(|(name, caller)| (name.clone(), of(caller))).collect()
+        self.names.iter().cloned().zip(self.all.iter().map(of)).collect()
     }
 }
 
 /// Returns the number of the period; `None` = the kind has none.
 fn number(kind: Kind, now: Millis) -> Option<u64> {
-    kind.period_ms().map(|ms| now.0 / ms)
+    kind.period(now).map(|(number, _)| number)
 }

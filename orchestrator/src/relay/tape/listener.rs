@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_core::Stream;
+use futures_util::FutureExt as _;
 
 use super::{super::NoAnswer, Said, Tape};
 use crate::caller::{Ended, Over};
@@ -39,7 +40,7 @@ impl Stream for Listener {
     type Item = Said;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Said>> {
-        if self.ended.as_mut().is_some_and(|ended| ended.as_mut().poll(cx).is_ready()) {
+        if self.ended.as_mut().is_some_and(|ended| ended.poll_unpin(cx).is_ready()) {
             self.ended = None;
             self.tape.lock().listeners.remove(&self.id);
             return Poll::Ready(Some(Said::Nothing(NoAnswer::TokenEnded)));
