@@ -1,7 +1,7 @@
 //! Index of the conversations in memory that are in use.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ptr,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
@@ -15,6 +15,8 @@ use super::Conversation;
 #[derive(Default)]
 pub(crate) struct Loaded {
     conversations: Mutex<HashMap<ConversationId, Weak<Conversation>>>,
+    /// Those whose turn was lost to a failure of the journal, which this process outlived.
+    unsaved: Mutex<HashSet<ConversationId>>,
 }
 
 impl Loaded {
@@ -47,6 +49,16 @@ impl Loaded {
         if conversations.get(&conversation.id).is_some_and(is_here) {
             conversations.remove(&conversation.id);
         }
+    }
+
+    /// Notes that a conversation's turn was lost to a failure of the journal.
+    pub(super) fn note_unsaved(&self, id: &ConversationId) {
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+    }
+
+    /// Whether that was noted since it was last asked.
+    pub(super) fn take_unsaved(&self, id: &ConversationId) -> bool {
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
     /// Never held while a conversation is dropped, as dropping one takes this lock.

@@ -44,8 +44,10 @@ pub(crate) fn go_on_if_due(ports: &Arc<Ports>, conversation: &Arc<Conversation>)
     if ports.models.now().is_empty() {
         return Ok(());
     }
-    if let Some((parked, seated)) = conversation.claim_due(ports.clock.now())? {
-        go_on(ports, *parked, seated);
+    match conversation.claim_due(ports.clock.now())? {
+        Some((parked, seated)) => go_on(ports, *parked, seated),
+        // It ended with what was not confirmed, or somebody else was faster.
+        None => _ = conversation.take_unsaved(),
     }
     Ok(())
 }
@@ -78,7 +80,8 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
             future::select(pin!(ports.tools.settled(names)), commanded).await;
         }
         let model = seated.conversation.state().record.head.model.clone();
-        match TurnTask::again(&ports, parked, model.as_deref()) {
+        let survived = seated.conversation.take_unsaved();
+        match TurnTask::again(&ports, parked, survived, model.as_deref()) {
             Ok(job) => run(ports, seated, Box::new(job)).await,
             // Only if all models were removed since.
             Err(error) => {

@@ -299,11 +299,16 @@ impl TurnTask {
         Some(job)
     }
 
-    /// Resumes an unsealed turn from the journal.
+    /// Resumes an unsealed turn from the journal. `survived`: the journal failed, and the process did not end.
     ///
     /// # Errors
     /// When no model is configured.
-    pub(super) fn again(ports: &Ports, parked: Parked, asked: Option<&str>) -> Result<Self, Error> {
+    pub(super) fn again(
+        ports: &Ports,
+        parked: Parked,
+        survived: bool,
+        asked: Option<&str>,
+    ) -> Result<Self, Error> {
         let Parked { mut turn, definition, .. } = parked;
         let asked = Some(definition.model.as_str()).filter(|model| !model.is_empty()).or(asked);
         let model = ports.models.now().choose(None, asked)?;
@@ -312,7 +317,12 @@ impl TurnTask {
         let (mut effects, now) = (Effects::new(), ports.clock.now());
         // A new step may begin here, and the schedule chooses its target.
         let policy = ports.timed(settings.policy.clone());
-        let recover = AssertUnwindSafe(|| turn.handle(now, input, &policy, &mut effects));
+        let recover = AssertUnwindSafe(|| {
+            if survived {
+                turn.handle(now, Input::Checkpoint, &policy, &mut effects);
+            }
+            turn.handle(now, input, &policy, &mut effects);
+        });
         if let Err(panic) = catch_unwind(recover) {
             // As with a later panic, only this turn ends.
             let broke = fault(&format!("the turn broke: {}", panic_text(panic.as_ref())));
