@@ -179,6 +179,22 @@ async fn a_message_that_could_not_be_saved_is_not_said_to_be_queued() {
     assert_eq!(world.history().await, ["text hi", "text hello"]);
 }
 
+/// Each time, the turn is taken up again as if its process had ended, which it may do only a few times.
+#[tokio::test(start_paused = true)]
+async fn a_turn_goes_on_however_often_it_is_not_confirmed_that_it_was_saved() {
+    let storage = Storage::new(|n| match n {
+        1 => Mishap::Fails,
+        2..=12 => Mishap::Unknown { landed: true },
+        _ => Mishap::Nothing,
+    });
+    let hangs = vec![text("hel"), Cue::Hang];
+    let world = World::of(builder(Scripted::new([hangs, answer("hello")])).journal(storage));
+    world.say("hi").await.until("text-delta").await;
+    world.orchestrator.enqueue(&world.id, "and then".to_owned(), None).await.unwrap_err();
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!(world.history().await, ["text hi", "text hello"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_cannot_begin_leaves_nothing() {
     let trial = Trial::new(0, Mishap::Fails, false);
