@@ -116,6 +116,22 @@ test('a tool allowed for the conversation needs no approval until that is revoke
   assert.deepEqual(page.wrongs, []);
 });
 
+test('the allowed tools are shown after a reload although the first requests for them fail', async () => {
+  await ask('Dice', {});
+  provider.says('Rolled.');
+  await button('Allow roll_dice in this conversation').click();
+  await ends('Rolled.');
+  let lost = 0;
+  await page.route('**/approvals', (route) => {
+    lost += 1;
+    if (lost > 4) return route.continue();
+    return lost % 2 === 1 ? route.abort() : route.fulfill({ contentType: 'application/json', body: '{"allowedTools":["roll_' });
+  });
+  await page.reload();
+  await page.locator('#allowed-button').click();
+  assert.deepEqual(await page.locator('#allowed-list .name').allTextContents(), ['roll_dice']);
+});
+
 test('each of several calls has its answer', async () => {
   await ask('Dice', { sides: 4 }, { sides: 6 }, { sides: 8 });
   await button('Allow once').nth(1).click();

@@ -258,3 +258,32 @@ test('how the questions of tools ended is the same, whatever became of them', as
   ]);
   await isSame();
 });
+
+test('everything is shown although the first answers are cut', async () => {
+  const cluster = { node: 'a', nodes: [{ id: 'a', name: 'a', turns: 0, version: '1' }] };
+  const until = Date.now() + 3_600_000;
+  Object.assign(on.server, {
+    tools: { tools: [{ name: 'look', description: '', policy: 'allow', inputSchema: {} }], sources: [] },
+    targets: [{ target: 'demo/other', until, category: 'auth' }],
+    calls: [{ id: 'c', program: 'codex', model: 'm', target: 'demo/other', phase: 'asking', retries: 0, listeners: 1 }],
+    cluster,
+  });
+  await on.open();
+  const turn = await on.begin('What now?');
+  turn.say('There.');
+  turn.end();
+  await on.sealed();
+  const asked = new Map();
+  on.server.cuts = (path) => {
+    if (path === '/' || path.startsWith('/page/')) return false;
+    asked.set(path, (asked.get(path) ?? 0) + 1);
+    return asked.get(path) <= 2; // some are asked for again as soon as there is a socket
+  };
+  await on.page.reload();
+  await on.shows('There.');
+  for (const shown of ['#tools-button', '#nodes-button', '#target-list li', '#call-list li']) await on.page.locator(shown).waitFor();
+  await on.page.locator('#list a', { hasText: 'What now?' }).waitFor();
+  assert.equal(await on.page.locator('#model option').count(), 2);
+  assert.ok([...asked.values()].every((times) => times > 2), JSON.stringify([...asked]));
+  assert.deepEqual(on.page.wrongs.filter((wrong) => !/ERR_INCOMPLETE_CHUNKED_ENCODING/.test(wrong)), []);
+});

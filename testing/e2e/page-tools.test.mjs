@@ -76,3 +76,21 @@ test('without tools there is no panel; Escape closes it and stops nothing', asyn
   await on.sealed();
   assert.deepEqual(on.page.wrongs, []);
 });
+
+test('a refusal, or a server that is down, is told at once', async () => {
+  await open({ tools: [], sources: [FILES] });
+  let asked = 0;
+  on.page.on('request', (request) => (asked += request.url().endsWith('/tools') ? 1 : 0));
+  const tells = async (what) => {
+    await on.page.keyboard.press('Escape');
+    asked = 0;
+    await button().click();
+    await until((text) => document.querySelector('#tools-problem').textContent.startsWith(text), `Not up to date: ${what}`);
+    assert.equal(asked, 1);
+  };
+  await on.page.route('**/tools', (route) => route.fulfill({ status: 503, json: { error: 'too busy' } }), { times: 1 });
+  await tells('too busy');
+  await on.away();
+  await tells('');
+  await on.back();
+});

@@ -28,9 +28,30 @@ const UPLOAD_MS = 150_000;
 
 const CONVERSATIONS = 'conversations';
 
-const get = (path) => call('GET', path);
+/** Pauses before a GET is repeated, in milliseconds. */
+const AGAIN_MS = [200, 800, 3000];
 
-/** The JSON response of a call. `body`: the request body; `patience`: the timeout of a change in milliseconds. */
+const get = (path) => read(path, (response) => response.json());
+
+/**
+ * What `take` makes of the response to a GET. A connection can break while the socket stays open, and nothing else would make the
+ * page ask again. So a GET without a whole answer is repeated a few times; not if the server refused it, nor while the socket is
+ * down, because the page says so then, and loads everything when it is back.
+ */
+async function read(path, take) {
+  for (let repeats = 0; ; repeats += 1) {
+    try {
+      return await take(await answered('GET', path));
+    } catch (error) {
+      if (error instanceof ApiError || repeats === AGAIN_MS.length || isOffline()) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS[repeats]));
+  }
+}
+
+const isOffline = () => document.body.classList.contains('offline');
+
+/** The JSON response of a change; `{}` if it is empty. `body`: the request body; `patience`: the timeout in milliseconds. */
 async function call(method, path, body, patience) {
   const response = await answered(method, path, body, patience);
   return response.json().catch(() => ({}));
@@ -107,10 +128,11 @@ export const removeProvider = (name) => call('DELETE', `providers/${encodeURICom
 
 export const getConversations = () => get(CONVERSATIONS);
 /** A page of the conversations in whose title or messages all words occur, and the `next` page: undefined at the end. */
-export async function searchConversations(words, next = `conversations?search=${encodeURIComponent(words)}`) {
-  const response = await answered('GET', next);
-  const link = /^<\/([^>]+)>; rel="next"$/.exec(response.headers.get('link'));
-  return { found: await response.json(), next: link?.[1] };
+export function searchConversations(words, next = `conversations?search=${encodeURIComponent(words)}`) {
+  return read(next, async (response) => {
+    const link = /^<\/([^>]+)>; rel="next"$/.exec(response.headers.get('link'));
+    return { found: await response.json(), next: link?.[1] };
+  });
 }
 
 export const getStatus = (id) => get(`${conversation(id)}/status`);
@@ -129,10 +151,11 @@ export const renameConversation = (id, title) => call('PATCH', conversation(id),
 export const deleteConversation = (id) => call('DELETE', conversation(id));
 
 /** A conversation as a file with its name. Fails if it is deleted meanwhile. */
-export async function getExport(id, format) {
-  const response = await answered('GET', `${conversation(id)}/export?format=${format}`);
-  const [, plain, encoded] = /filename="([^"]+)"(?:; filename\*=UTF-8''(.+))?/.exec(response.headers.get('content-disposition'));
-  return { name: encoded ? decodeURIComponent(encoded) : plain, file: await response.blob() };
+export function getExport(id, format) {
+  return read(`${conversation(id)}/export?format=${format}`, async (response) => {
+    const [, plain, encoded] = /filename="([^"]+)"(?:; filename\*=UTF-8''(.+))?/.exec(response.headers.get('content-disposition'));
+    return { name: encoded ? decodeURIComponent(encoded) : plain, file: await response.blob() };
+  });
 }
 
 /** The newest `limit` chunks, before `beforeSeq` if given. */

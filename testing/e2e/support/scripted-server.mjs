@@ -32,6 +32,8 @@ export class ScriptedServer {
   token = null;
   /** Awaited before a call is answered: `async (path) => {}`. */
   beforeAnswer = async () => {};
+  /** Whether an answer is cut in the middle: `(path) => false`. */
+  cuts = () => false;
   conversations = new Map();
   commands = [];
   #clients = new Set();
@@ -85,7 +87,9 @@ export class ScriptedServer {
     await this.beforeAnswer(pathname);
     const reply = (status, body, type = 'application/json') => {
       response.writeHead(status, { 'content-type': type, 'content-security-policy': POLICY });
-      response.end(type === 'application/json' ? JSON.stringify(body) : body);
+      const bytes = Buffer.from(type === 'application/json' ? JSON.stringify(body) : body);
+      if (this.cuts(pathname)) response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+      else response.end(bytes);
     };
     const file = pathname === '/' ? 'index.html' : /^\/page\/((?:[\w-]+\/)*[\w.-]+\.\w+)$/.exec(pathname)?.[1];
     if (file) {
