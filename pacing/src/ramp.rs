@@ -65,9 +65,7 @@ impl Ramp {
 /// Returns after how many milliseconds more than `n` calls may have been made: none for the first eight, then twice as
 /// many each second, evenly within it.
 pub(crate) fn reached_ms(n: u64) -> u64 {
-    if n < FIRST {
-        return 0;
-    }
+    let n = n.max(FIRST);
     let bracket = (n / FIRST).ilog2();
     let begin = FIRST << bracket;
     (u64::from(bracket) * 1_000 + (n - begin) * 1_000 / begin).min(LONGEST_MS)
@@ -81,5 +79,33 @@ mod tests {
     fn it_doubles_each_second() {
         let times = [0, 7, 8, 12, 16, 31, 32, 64, 512].map(reached_ms);
         assert_eq!(times, [0, 0, 0, 500, 1_000, 1_937, 2_000, 3_000, 6_000]);
+    }
+
+    /// Makes as many calls as may be made at once, and returns how many.
+    fn at_once(ramp: &mut Ramp, now: Millis) -> u64 {
+        let mut calls = 0;
+        while ramp.room_at(0, now) == now {
+            ramp.take(now);
+            calls += 1;
+        }
+        calls
+    }
+
+    #[test]
+    fn a_ramp_begins_with_what_the_last_one_proved_and_half_of_that_if_little_was_used() {
+        let (mut ramp, began) = (Ramp::default(), |n: u64| Millis(n * LONGEST_MS));
+        assert_eq!(at_once(&mut ramp, began(1)), 9);
+        ramp.accepted();
+        assert_eq!(at_once(&mut ramp, began(1)), 1);
+        assert_eq!(at_once(&mut ramp, began(2)), 10 + 9);
+        ramp.take(began(3));
+        assert_eq!(at_once(&mut ramp, began(4)), 19 / 2 + 9);
+    }
+
+    #[test]
+    fn it_is_never_far_ahead_of_the_calls_that_are_made() {
+        let (mut ramp, began) = (Ramp::default(), Millis(100_000));
+        assert_eq!(at_once(&mut ramp, began), 9);
+        assert_eq!(at_once(&mut ramp, began.plus(10_000)), 12, "as after 1.25 s");
     }
 }

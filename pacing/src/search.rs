@@ -27,10 +27,12 @@ impl Search {
     }
 
     /// The same search after another process met a refusal and lowered it to this.
-    pub(crate) fn lowered_to(mut self, value: u32) -> Self {
-        self.refused_at(value);
-        let value = value.max(1);
-        Self { value, good: value, wall: Some(value + 1), ..self }
+    pub(crate) fn lowered_to(self, value: u32) -> Self {
+        Self { patience: self.more_patience(), ..Self::at(value) }
+    }
+
+    fn more_patience(&self) -> u32 {
+        (self.patience * 2).min(PATIENCE.1)
     }
 
     pub(crate) fn value(&self) -> u32 {
@@ -48,11 +50,11 @@ impl Search {
         self.value = match self.good < self.value {
             true => self.good.min(accepted.max(self.good / 2)),
             // What was good no longer is.
-            false => accepted.clamp(self.value / 2, self.value - (self.value / 32).max(1).min(self.value)),
+            false => accepted.clamp(self.value / 2, self.value - (self.value / 32).max(1)),
         }
         .max(1);
         (self.good, self.step, self.calm) = (self.value, 1, 0);
-        self.patience = (self.patience * 2).min(PATIENCE.1);
+        self.patience = self.more_patience();
     }
 
     /// As many calls as the value allows were accepted, and more were waiting.
@@ -109,5 +111,36 @@ mod tests {
             assert!(refused < 0.1, "{found} to {allowed}: {refused}");
             assert!(mean > f64::from(allowed) * 0.9, "{found} to {allowed}: {mean}");
         }
+    }
+
+    #[test]
+    fn a_refusal_lowers_it_to_what_was_accepted_and_at_most_by_half() {
+        let mut tried = Search::at(64);
+        (0..4).for_each(|_| tried.was_calm());
+        assert_eq!((tried.value(), tried.is_tried()), (65, true));
+        let lowered = |mut search: Search, accepted| {
+            search.refused_at(accepted);
+            search.value()
+        };
+        assert_eq!([100, 40, 3].map(|accepted| lowered(tried, accepted)), [64, 40, 32]);
+        // What was good no longer is.
+        assert_eq!([100, 60, 3].map(|accepted| lowered(Search::at(64), accepted)), [62, 60, 32]);
+        assert_eq!(lowered(Search::at(1), 1), 1);
+    }
+
+    #[test]
+    fn it_is_tried_again_after_twice_as_many_rounds_each_time() {
+        let rounds = |mut search: Search| {
+            [8; 4].map(|accepted| {
+                let rounds = (1..).find(|_| {
+                    search.was_calm();
+                    search.is_tried()
+                });
+                search.refused_at(accepted);
+                rounds.unwrap_or(0)
+            })
+        };
+        assert_eq!(rounds(Search::at(8)), [4, 8, 16, 16]);
+        assert_eq!(rounds(Search::at(20).lowered_to(8)), [8, 16, 16, 16], "elsewhere");
     }
 }
