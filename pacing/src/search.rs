@@ -132,7 +132,7 @@ mod tests {
     fn it_is_tried_again_after_twice_as_many_rounds_each_time() {
         let rounds = |mut search: Search| {
             [8; 4].map(|accepted| {
-                let rounds = (1..).find(|_| {
+                let rounds = (1..99).find(|_| {
                     search.was_calm();
                     search.is_tried()
                 });
