@@ -109,3 +109,28 @@ impl Nodes {
         used(&own).saturating_add(u64::try_from(part).unwrap_or(u64::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what each of four nodes may use of a limit in minute 7 if they told this.
+    fn allowed(limit: u64, told: [Use; 4]) -> [u64; 4] {
+        let names = ["a", "b", "c", "d"].map(ToOwned::to_owned);
+        [0, 1, 2, 3].map(|own| {
+            let mut nodes = Nodes::default();
+            names.iter().zip(told).for_each(|(node, used)| nodes.hear(node, used));
+            nodes.tell(&names[own], &names, told[own]);
+            nodes.allowed(Kind::RequestsPerMinute, limit, Some(7))
+        })
+    }
+
+    #[test]
+    fn what_is_left_is_divided_without_a_rest_by_the_calls_that_nodes_have_to_make() {
+        let used = |calls, minute, count| Use { calls, counts: [(minute, count); 5], ..Use::default() };
+        let idle = used(0, 7, 0);
+        assert_eq!(allowed(10, [idle; 4]), [3, 2, 3, 2]);
+        // The first has used two. What the second used was in another minute, and it has three times as much to do.
+        assert_eq!(allowed(10, [used(1, 7, 2), used(3, 6, 5), idle, idle]), [2 + 2, 6, 0, 0]);
+    }
+}
