@@ -267,3 +267,6 @@ fn thousandths(amount: u64) -> i64 {
 fn signed(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;
