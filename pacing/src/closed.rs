@@ -196,7 +196,7 @@ impl Closed {
     /// A call was accepted. Returns whether that opens the target: the call was made after the refusal.
     pub(crate) fn accepted(&mut self, ticket: Ticket) -> bool {
         let is_later = self.after.is_none_or(|after| ticket > after);
-        let opens = is_later && (self.probe_at.is_some() || self.hint_ends.is_some());
+        let opens = is_later && self.probe_at.is_some();
         if opens {
             *self = Self { after: self.after, ..Self::default() };
         }

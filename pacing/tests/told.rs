@@ -143,8 +143,9 @@ fn the_next_process_knows_when_it_was_refused_and_whether_the_network_is_gone() 
     let failure =
         Failure { unreached: Some(Unreached::NoRoute), ..Failure::new(Category::Network, true, "no") };
     assert!(pacer.unreached(TARGET, ticket, &call(&turn, None, now.0), &failure, now).is_some());
-    let mut next = Pacer::new();
-    next.restore(TARGET, &pacer.known(TARGET, now).unwrap(), now);
+    let (mut next, known) = (Pacer::new(), pacer.known(TARGET, now).unwrap());
+    assert_eq!(known.closed_at, Some(now));
+    next.restore(TARGET, &known, now);
     let other = TurnId::from("other");
     let asked = next.admit(TARGET, &call(&other, None, now.0), now);
     assert!(matches!(asked, Admission::Wait(wait) if wait.because == Because::Offline), "{asked:?}");

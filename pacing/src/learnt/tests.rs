@@ -109,6 +109,7 @@ fn a_refusal_lowers_a_confirmed_limit_and_another_one_points_to_a_longer_period(
     (0..10).for_each(|_| learnt.add(Millis(165_000)));
     learnt.refused(None, Millis(170_000));
     assert_eq!(learnt.limit(), Some((60_000, 45)));
+    assert_eq!(Learnt::new().refused(None, Millis(10_000)), None, "no call was made");
     // There is no longer period.
     let mut learnt = minute([20_000; 4]);
     assert!(learnt.refused(None, Millis(41_000)).is_some());

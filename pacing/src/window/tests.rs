@@ -167,7 +167,7 @@ fn a_bucket_has_room_when_enough_was_refilled() {
     assert_eq!([60, 70, 500].map(|amount| after_ms(&bucket, amount)), [0, 6_000, 24_000]);
     bucket.take(Ticket(2), 5);
     assert_eq!(after_ms(&bucket, 70), 9_000);
-    bucket.share((1, 2), now);
+    bucket.share((2, 4), now);
     assert_eq!([25, 26, 70].map(|amount| after_ms(&bucket, amount)), [0, 1_200, 18_000]);
     let window = window(60);
     assert_eq!([60, 61].map(|amount| window.room_at(amount, START).since(START)), [0, 30_000]);
@@ -186,7 +186,8 @@ fn this_process_part_of_a_bucket_grows_with_it() {
     assert_eq!(most(&bucket, now), Some(35));
     bucket.take(Ticket(2), 2);
     bucket.hear(told(20, 24_000), Ticket(1), now);
-    assert_eq!(most(&bucket, now), Some(18), "no more than there is");
+    let left = [0, 6_000].map(|ms| most(&bucket, now.plus(ms)));
+    assert_eq!(left, [Some(18), Some(23)], "no more than there is");
     now = now.plus(300_000);
     bucket.hear(told(100, 1_000), Ticket(2), now);
     bucket.take(Ticket(3), 1);
@@ -209,4 +210,14 @@ fn a_window_is_refilled_if_its_end_moves_in_proportion_to_what_is_missing() {
     assert_eq!([15_999, 16_000].map(|ms| refills(10, ms)), [None, Some(10_667)]);
     assert_eq!(refills(10, 18_000), Some(12_000));
     assert_eq!(refills(9, 17_400), None, "too little was used to tell");
+}
+
+#[test]
+fn how_fast_a_window_is_refilled_is_measured_from_when_least_was_missing() {
+    let mut window = window(90);
+    for (at, remaining, reset_ms) in [(1_000, 80, 6_000), (4_000, 90, 3_000), (5_000, 70, 9_000)] {
+        window.hear(told(remaining, reset_ms), Ticket(1), START.plus(at));
+    }
+    let now = START.plus(5_000);
+    assert_eq!(window.room_at(71, now), now.plus(300), "in half a minute from empty to whole");
 }
