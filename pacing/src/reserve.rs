@@ -91,3 +91,70 @@ fn shrinking(kept: u64, window: &Window, now: Millis) -> u64 {
     let left_ms = window.resets_at().since(now).min(MEASURED_MS);
     (kept.saturating_mul(left_ms) / MEASURED_MS).min(window.limit() / 2)
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::VecDeque;
+
+    use super::*;
+    use crate::{Size, Ticket, Told, What};
+
+    const START: Millis = Millis(1_000_000);
+
+    fn waiter(caller: &str, priority: Priority) -> Waiter {
+        let caller = CallerName::parse(caller).ok();
+        Waiter { turn: "turn".into(), caller, priority, size: Size::default() }
+    }
+
+    /// What is known after so many calls of callers.
+    fn after(calls: &[(&str, Priority, usize)]) -> Reserve {
+        let mut reserve = Reserve::new();
+        for (caller, priority, calls) in calls {
+            (0..*calls).for_each(|_| reserve.add(&waiter(caller, *priority), START));
+        }
+        reserve
+    }
+
+    /// A limit of 100 that ends in a minute.
+    fn window() -> Window {
+        let told = Told { what: What::Requests, limit: Some(100), remaining: 100, reset_ms: MEASURED_MS };
+        Window::new(told, Ticket(1), VecDeque::new(), START)
+    }
+
+    #[test]
+    fn a_tenth_or_what_interactive_calls_may_need_is_kept_from_others_and_at_most_half() {
+        let kept = |calls, amount, after_ms| {
+            let (interactive, background) = (Priority::Interactive, Priority::Background);
+            let mut reserve = after(&[("ann", interactive, calls), ("ann", background, 30)]);
+            reserve.of(&window(), amount, START.plus(after_ms))
+        };
+        assert_eq!([kept(0, 1, 0), kept(0, 1, 30_000)], [10, 5], "less as it ends");
+        assert_eq!([kept(25, 1, 0), kept(16, 2, 0), kept(25, 2, 0)], [25 + 2 * 5, (16 + 2 * 4) * 2, 50]);
+    }
+
+    #[test]
+    fn a_caller_that_used_twice_its_share_leaves_what_others_used_who_do_not_wait() {
+        let kept = |own, amount, waiting: &str, after_ms| {
+            let of = |caller, calls| (caller, Priority::Interactive, calls);
+            let mut reserve = after(&[of("ann", own), of("bob", 9), of("eve", 4)]);
+            let (mut queue, now) = (Queue::default(), START.plus(after_ms));
+            queue.wait(waiter(waiting, Priority::Interactive), START);
+            reserve.roll(now);
+            reserve.for_callers(&waiter("ann", Priority::Interactive), &queue, &window(), amount, now)
+        };
+        assert_eq!([kept(66, 1, "ann", 0), kept(67, 1, "ann", 0)], [0, 13 + 2 * 3]);
+        assert_eq!(kept(34, 2, "ann", 0), (13 + 2 * 3) * 2);
+        assert_eq!(kept(67, 1, "bob", 0), 4 + 2 * 2);
+        assert_eq!(kept(67, 1, "ann", 30_000), 19 / 2);
+    }
+
+    #[test]
+    fn callers_are_forgotten_after_a_minute() {
+        let mut reserve = after(&[("ann", Priority::Background, 1)]);
+        let known = [60_000, 61_000].map(|after_ms| {
+            reserve.roll(START.plus(after_ms));
+            reserve.callers.len()
+        });
+        assert_eq!(known, [1, 0]);
+    }
+}
