@@ -101,3 +101,60 @@ impl Ceiling {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_teaches_as_many_as_ran_and_others_of_the_same_event_the_fewest() {
+        let mut ceiling = Ceiling::default();
+        let mut refused = |ticket, running, last| {
+            let verdict = ceiling.refused(Ticket(ticket), running, Ticket(last));
+            (verdict, ceiling.left(3))
+        };
+        assert_eq!(refused(11, 10, 20), (Verdict::Busy, Some(7)));
+        assert_eq!(refused(20, 12, 25), (Verdict::Busy, Some(7)));
+        assert_eq!(refused(20, 7, 25), (Verdict::Busy, Some(4)));
+        // Seven were accepted at once, but now one less is too much.
+        assert_eq!(refused(21, 7, 25), (Verdict::Busy, Some(3)));
+        assert_eq!(refused(25, 5, 25), (Verdict::Busy, Some(2)));
+        assert_eq!(refused(26, 4, 30), (Verdict::Other, None), "five were accepted at once");
+        assert_eq!(refused(27, 0, 30), (Verdict::Other, None));
+    }
+
+    #[test]
+    fn an_overload_lowers_it_to_nine_tenths_unless_less_than_half_of_what_once_was_too_much_runs() {
+        for (running, left, is_unexplained) in [(1, 1, true), (2, 1, true), (3, 2, false), (20, 18, false)] {
+            let mut ceiling = Ceiling::default();
+            assert_eq!(ceiling.overloaded(Ticket(1), running, Ticket(30)), is_unexplained, "{running}");
+            assert_eq!(ceiling.left(0), Some(left), "{running}");
+        }
+        let overloaded = |ticket, running| {
+            let mut ceiling = Ceiling::default();
+            ceiling.overloaded(Ticket(1), 20, Ticket(30));
+            (ceiling.overloaded(Ticket(ticket), running, Ticket(40)), ceiling.left(0))
+        };
+        assert_eq!(overloaded(30, 5), (false, Some(18)), "the same event");
+        assert_eq!(overloaded(31, 10), (false, Some(9)));
+        assert_eq!(overloaded(31, 9), (true, Some(9)), "no less than half");
+    }
+
+    #[test]
+    fn it_grows_after_four_rounds_in_which_as_many_ran_as_it_allows() {
+        let mut ceiling = Ceiling::default();
+        ceiling.refused(Ticket(5), 4, Ticket(5));
+        let mut ticket = 5;
+        let mut round = |running| {
+            (0..4).for_each(|_| {
+                ticket += 1;
+                ceiling.accepted(Ticket(ticket), running, Ticket(ticket));
+            });
+            ceiling.left(0)
+        };
+        assert_eq!([4; 5].map(&mut round), [4, 4, 4, 5, 5].map(Some));
+        // It does not grow further before five have run.
+        assert_eq!([4; 9].map(&mut round), [5; 9].map(Some));
+        assert_eq!(round(5), Some(6));
+    }
+}
