@@ -117,7 +117,7 @@ impl Closed {
     }
 
     /// A call reached nobody. If several do at once, the first one decides. Returns when one may look for the network.
-    pub(crate) fn unreached(&mut self, turn: &TurnId, last: Ticket, now: Millis) -> Millis {
+    pub(crate) fn unreached(&mut self, last: Ticket, now: Millis) -> Millis {
         if let Some(at) = self.hint_ends.filter(|at| self.is_offline && now < *at) {
             return at;
         }
@@ -128,7 +128,6 @@ impl Closed {
             hint_ends: Some(at),
             probe_at: Some(at),
             is_offline: true,
-            refused: Some(turn.clone()),
             after: Some(last),
             misses: misses + 1,
             ..Self::default()

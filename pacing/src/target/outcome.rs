@@ -94,7 +94,7 @@ impl Target {
         }
         self.line_up(call);
         self.room.closed.left(ticket);
-        self.room.closed.unreached(call.turn, self.last, now)
+        self.room.closed.unreached(self.last, now)
     }
 
     /// When the call was made.
