@@ -114,7 +114,7 @@ mod tests {
             (verdict, ceiling.left(3))
         };
         assert_eq!(refused(11, 10, 20), (Verdict::Busy, Some(7)));
-        assert_eq!(refused(20, 12, 25), (Verdict::Busy, Some(7)));
+        assert_eq!(refused(20, 10, 25), (Verdict::Busy, Some(7)));
         assert_eq!(refused(20, 7, 25), (Verdict::Busy, Some(4)));
         // Seven were accepted at once, but now one less is too much.
         assert_eq!(refused(21, 7, 25), (Verdict::Busy, Some(3)));
@@ -143,8 +143,10 @@ mod tests {
     #[test]
     fn it_grows_after_four_rounds_in_which_as_many_ran_as_it_allows() {
         let mut ceiling = Ceiling::default();
-        ceiling.refused(Ticket(5), 4, Ticket(5));
-        let mut ticket = 5;
+        ceiling.refused(Ticket(5), 4, Ticket(9));
+        // They were made before.
+        (0..16).for_each(|_| ceiling.accepted(Ticket(9), 4, Ticket(9)));
+        let mut ticket = 9;
         let mut round = |running| {
             (0..4).for_each(|_| {
                 ticket += 1;
