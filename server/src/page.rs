@@ -36,7 +36,7 @@ files! {
     "again.js" "allowed.js" "api.js" "app.js" "approval.js" "arguments.js" "ask.js" "attempts.js" "banner.js" "because.js" "callers.js" "calls.js" "choice.js" "clean.js" "code.js" "compaction.js"
     "composer.js" "conversation.js" "copy.js" "decision.js" "dock.js" "draft.js" "drawer.js" "element.js" "export.js" "fallback.js" "field.js" "files.js" "focus.js" "fold.js"
     "frame.js" "history.js" "icon.svg" "images.js" "index.html" "instructions.js" "list.js" "login.js" "manage.js" "mark.js" "markdown.js" "maths.js" "menu.js" "nodes.js" "notify.js" "outgoing.js" "panel.js" "passage.js" "patch.js" "permission.js" "picture.js"
-    "press.js" "providers.js" "question.js" "readable.js" "render.js" "report.js" "requests.js" "revise.js" "search.js" "section.js" "settings.js" "shelf.js" "shortcuts.js" "silence.js" "snapshot.js" "socket.js" "source.js" "stored.js"
+    "press.js" "providers.js" "question.js" "readable.js" "render.js" "report.js" "requests.js" "revise.js" "search.js" "section.js" "settings.js" "shelf.js" "shortcuts.js" "silence.js" "snapshot.js" "socket.js" "source.js" "start.js" "stored.js"
     "style.css" "syntax.js" "targets.js" "theme.js" "timeline.js" "toast.js" "token.js" "tool.js" "tools.js" "transcript.js" "turn.js" "typeset.js" "unfinished.js" "usage.js"
     "visible.js" "watchdog.js" "wording.js"
 

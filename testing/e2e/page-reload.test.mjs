@@ -287,3 +287,25 @@ test('everything is shown although the first answers are cut', async () => {
   assert.ok([...asked.values()].every((times) => times > 2), JSON.stringify([...asked]));
   assert.deepEqual(on.page.wrongs.filter((wrong) => !/ERR_INCOMPLETE_CHUNKED_ENCODING/.test(wrong)), []);
 });
+
+test('the page is loaded again if a module is cut, but not for ever', async () => {
+  await on.open();
+  let cuts = 0;
+  const cut = (most) => {
+    cuts = 0;
+    on.server.cuts = (path) => path === '/page/wording.js' && (cuts += 1) <= most;
+  };
+  cut(2);
+  await on.page.reload();
+  await on.page.locator('#model option').first().waitFor({ state: 'attached' });
+  assert.equal(cuts, 3);
+  cut(Infinity);
+  await on.page.reload();
+  while (cuts < 4) await on.page.waitForEvent('load');
+  await on.until(() => document.readyState === 'complete');
+  assert.equal(await on.page.evaluate(() => sessionStorage.getItem('everturn.starts')), '3');
+  assert.equal(cuts, 4);
+  on.server.cuts = () => false;
+  await on.page.reload();
+  await on.until(() => sessionStorage.getItem('everturn.starts') === null);
+});
