@@ -174,3 +174,25 @@ impl<'a> InOrder<'a> {
         self.is_due = self.last == Last::Due;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn a_turn_that_asks_again_with_another_priority_moves_and_keeps_its_age() {
+        let mut queue = Queue::default();
+        let mut order_after = |turn: &str, priority, since| {
+            let waiter = Waiter { turn: turn.into(), caller: None, priority, size: Size::default() };
+            queue.wait(waiter, Millis(since));
+            let mut order = queue.in_order();
+            core::iter::from_fn(|| order.next()).map(|waiter| waiter.turn.clone()).collect::<Vec<_>>()
+        };
+        order_after("a", Priority::Interactive, 1);
+        assert_eq!(order_after("b", Priority::Interactive, 2), ["a".into(), "b".into()]);
+        assert_eq!(order_after("a", Priority::Background, 1), ["b".into(), "a".into()]);
+        assert_eq!(order_after("a", Priority::Interactive, 1), ["a".into(), "b".into()]);
+    }
+}
