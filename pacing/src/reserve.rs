@@ -71,7 +71,7 @@ impl Reserve {
     ) -> u64 {
         let own = self.callers.get(&waiter.caller).map_or(0, Log::last_count);
         let shares = u64::from(own).saturating_mul(amount).saturating_mul(self.callers.len() as u64);
-        if self.callers.len() < 2 || shares < GREEDY.saturating_mul(window.limit()) {
+        if shares < GREEDY.saturating_mul(window.limit()) {
             return 0;
         }
         let others =
@@ -115,9 +115,9 @@ mod tests {
         reserve
     }
 
-    /// A limit of 100 that ends in a minute.
+    /// A limit of 102 that ends in a minute.
     fn window() -> Window {
-        let told = Told { what: What::Requests, limit: Some(100), remaining: 100, reset_ms: MEASURED_MS };
+        let told = Told { what: What::Requests, limit: Some(102), remaining: 102, reset_ms: MEASURED_MS };
         Window::new(told, Ticket(1), VecDeque::new(), START)
     }
 
@@ -129,7 +129,7 @@ mod tests {
             reserve.of(&window(), amount, START.plus(after_ms))
         };
         assert_eq!([kept(0, 1, 0), kept(0, 1, 30_000)], [10, 5], "less as it ends");
-        assert_eq!([kept(25, 1, 0), kept(16, 2, 0), kept(25, 2, 0)], [25 + 2 * 5, (16 + 2 * 4) * 2, 50]);
+        assert_eq!([kept(25, 1, 0), kept(16, 2, 0), kept(25, 2, 0)], [25 + 2 * 5, (16 + 2 * 4) * 2, 51]);
     }
 
     #[test]
@@ -142,10 +142,10 @@ mod tests {
             reserve.roll(now);
             reserve.for_callers(&waiter("ann", Priority::Interactive), &queue, &window(), amount, now)
         };
-        assert_eq!([kept(66, 1, "ann", 0), kept(67, 1, "ann", 0)], [0, 13 + 2 * 3]);
+        assert_eq!([kept(67, 1, "ann", 0), kept(68, 1, "ann", 0)], [0, 13 + 2 * 3]);
         assert_eq!(kept(34, 2, "ann", 0), (13 + 2 * 3) * 2);
-        assert_eq!(kept(67, 1, "bob", 0), 4 + 2 * 2);
-        assert_eq!(kept(67, 1, "ann", 30_000), 19 / 2);
+        assert_eq!(kept(68, 1, "bob", 0), 4 + 2 * 2);
+        assert_eq!(kept(68, 1, "ann", 30_000), 19 / 2);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod desk;
 use desk::{Desk, TARGET, limits, refusal};
 use everturn_kernel::Millis;
 use everturn_pacing::{Admission, Because, Limits, Priority, Size, What};
+use everturn_wire::{Category, Failure};
 
 #[test]
 fn a_hint_that_proved_too_short_is_not_believed_again() {
@@ -95,4 +96,15 @@ fn a_lone_turn_is_not_slowed_by_a_rate_that_was_learnt() {
     // It is known all the same.
     desk.goes("b");
     assert_eq!(desk.waits("c").1, Because::Rate);
+}
+
+#[test]
+fn a_probe_that_meets_an_overload_keeps_others_waiting_longer() {
+    let mut desk = Desk::new();
+    let ticket = desk.goes("a");
+    desk.refused(ticket, &refusal(None));
+    desk.now += 1_000;
+    let probe = desk.goes("b");
+    desk.refused(probe, &Failure::new(Category::Overloaded, true, "HTTP 529"));
+    assert_eq!(desk.waits("c"), (2_000, Because::Refused));
 }

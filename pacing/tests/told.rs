@@ -40,14 +40,20 @@ fn a_target_says_who_runs_who_waits_and_who_probes() {
 
 #[test]
 fn a_refusal_of_a_call_from_before_does_not_close_a_target_that_has_answered_since() {
-    let mut desk = Desk::new();
-    let (first, second) = (desk.goes("first"), desk.goes("second"));
-    desk.refused(first, &refusal(None));
-    desk.now += 1_000;
-    let probe = desk.goes("first");
-    desk.answers(probe);
-    desk.refused(second, &refusal(None));
-    assert!(!desk.pacer.is_closed(TARGET));
+    for answers_elsewhere in [false, true] {
+        let mut desk = Desk::new();
+        let (first, second) = (desk.goes("first"), desk.goes("second"));
+        desk.refused(second, &refusal(Some(1_000)));
+        desk.now += 1_000;
+        if answers_elsewhere {
+            desk.pacer.accepted_elsewhere(TARGET, 0, Millis(desk.now));
+        } else {
+            let probe = desk.goes("second");
+            desk.answers(probe);
+        }
+        desk.refused(first, &refusal(None));
+        assert!(!desk.pacer.is_closed(TARGET), "{answers_elsewhere}");
+    }
 }
 
 #[test]
