@@ -194,5 +194,10 @@ mod tests {
         assert_eq!(order_after("b", Priority::Interactive, 2), ["a".into(), "b".into()]);
         assert_eq!(order_after("a", Priority::Background, 1), ["b".into(), "a".into()]);
         assert_eq!(order_after("a", Priority::Interactive, 1), ["a".into(), "b".into()]);
+        assert_eq!(
+            order_after("a", Priority::Interactive, 3),
+            ["a".into(), "b".into()],
+            "it keeps its place"
+        );
     }
 }
