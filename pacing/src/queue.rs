@@ -200,4 +200,21 @@ mod tests {
             "it keeps its place"
         );
     }
+
+    #[test]
+    fn turns_of_all_priorities_count_and_none_of_other_callers_that_are_held() {
+        let mut queue = Queue::default();
+        let [ann, bob] = ["ann", "bob"].map(|name| CallerName::parse(name).ok());
+        let mut wait = |turn: &str, caller: &Option<CallerName>, priority| {
+            let waiter =
+                Waiter { turn: turn.into(), caller: caller.clone(), priority, size: Size::default() };
+            queue.wait(waiter.clone(), Millis(1));
+            waiter
+        };
+        let first = wait("a", &ann, Priority::Interactive);
+        wait("b", &ann, Priority::Background);
+        wait("c", &bob, Priority::Interactive);
+        assert_eq!((queue.waiting_of(&ann), queue.waiting_of(&bob)), (2, 1));
+        assert_eq!([false, true].map(|is_held| queue.before(&first, |_| is_held)), [2, 1]);
+    }
 }
