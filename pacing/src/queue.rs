@@ -217,4 +217,27 @@ mod tests {
         assert_eq!((queue.waiting_of(&ann), queue.waiting_of(&bob)), (2, 1));
         assert_eq!([false, true].map(|is_held| queue.before(&first, |_| is_held)), [2, 1]);
     }
+
+    #[test]
+    fn if_a_caller_in_the_background_is_left_out_when_that_is_due_the_next_one_there_goes() {
+        let mut queue = Queue::default();
+        for (turn, caller, priority) in [
+            ("a", "ann", Priority::Background),
+            ("later", "ann", Priority::Background),
+            ("b", "bob", Priority::Background),
+            ("c", "bob", Priority::Interactive),
+        ] {
+            let caller = CallerName::parse(caller).ok();
+            let waiter = Waiter { turn: turn.into(), caller, priority, size: Size::default() };
+            queue.wait(waiter.clone(), Millis(1));
+            if turn == "c" {
+                (0..IN_A_ROW).for_each(|_| queue.went(&waiter, 1, true));
+            }
+        }
+        let mut order = queue.in_order();
+        assert_eq!(order.next().map(|first| first.turn.clone()), Some("a".into()));
+        order.skip_caller();
+        let rest = core::iter::from_fn(|| order.next()).map(|waiter| waiter.turn.clone());
+        assert_eq!(rest.collect::<Vec<_>>(), ["b".into(), "c".into()]);
+    }
 }
