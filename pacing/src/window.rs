@@ -105,6 +105,7 @@ impl Window {
             && let Some((_, known)) = self.since.get_mut(at)
         {
             self.spent = self.spent.saturating_sub(*known).saturating_add(amount);
+            self.part = self.part.saturating_add(thousandths(*known)).saturating_sub(thousandths(amount));
             *known = amount;
         }
     }
