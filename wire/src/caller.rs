@@ -46,7 +46,7 @@ impl CallerName {
 
 impl fmt::Debug for CallerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CallerName({self})")
+        f.debug_tuple("CallerName").field(&self.as_str()).finish()
     }
 }
 
