@@ -83,7 +83,11 @@ test('a list from before does not undo what was renamed or deleted', async () =>
 
 test('models that arrive late do not undo a choice', async () => {
   const models = await hold('/models');
-  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+  // The page does not ask before its socket is open.
+  while (models.held.length === 0) {
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
   const late = await models.next();
   await page.locator('#model').selectOption('sim/three');
   await late();
