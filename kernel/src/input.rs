@@ -86,8 +86,8 @@ pub enum Input {
     /// The next save was permanently refused, and the turn was restored from its last save. Withdraws what was
     /// published since, and ends the turn with this failure.
     Unsaved(Failure),
-    /// The process is about to shut down, so save everything known so far; or a turn is restored in the process that drove it. So the
-    /// step did not end its process: its recoveries are no longer counted.
+    /// The process is about to shut down: save everything known so far. Or a turn is restored that did not run since it was last
+    /// restored. Either way the step did not end its process, so its recoveries are counted anew.
     Checkpoint,
     /// Save the turn although nothing has changed: a host proves with it that it is still the one that drives the turn.
     Save,

@@ -164,9 +164,14 @@ impl Conversation {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether its turn was lost to a failure of the journal in this process, and has not been taken up again.
-    pub(crate) fn take_unsaved(&self) -> bool {
-        self.home.loaded.take_unsaved(&self.id)
+    /// Notes that its turn, which is about to be lost, did not run since it was taken up.
+    pub(crate) fn note_unrun(&self) {
+        self.home.loaded.note_unrun(&self.id);
+    }
+
+    /// Whether that was noted since it was last asked.
+    pub(crate) fn take_unrun(&self) -> bool {
+        self.home.loaded.take_unrun(&self.id)
     }
 
     /// Returns an error once the conversation is lost, as this instance is then outdated.
@@ -246,9 +251,6 @@ impl Conversation {
     /// conversation is reloaded from the journal when it is next requested, and its turn is resumed by a timer.
     pub(crate) fn lose(&self, loss: Loss) {
         self.home.loaded.remove(self);
-        if let Loss::Unsaved(_) = loss {
-            self.home.loaded.note_unsaved(&self.id);
-        }
         let may_exist = match &loss {
             Loss::Deleted => false,
             // Even if nothing was saved before.

@@ -25,7 +25,7 @@ use futures_util::FutureExt;
 
 use crate::{
     conversation::{Conversation, Parked, Parking, Seated},
-    journal::JournalError,
+    journal::{JournalError, Version},
     panic::panic_text,
     telemetry::GaugeGuard,
     timed_retry::TimedRetry,
@@ -43,6 +43,7 @@ pub(crate) use turn_task::{TurnSettings, TurnTask};
 /// several times.
 async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
     let conversation = seated.conversation.clone();
+    let begun_at = conversation.state().record.version;
     let mut next = Some(first);
     // Whether the journal permanently rejected the last save.
     let mut is_refused = false;
@@ -73,6 +74,11 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
             }
             if next.is_some() {
                 continue;
+            }
+            // A turn saves before it does anything, so this one cannot have harmed its process. One that ran counts: else a journal
+            // that takes only small appends would let it call its model for ever.
+            if begun_at > Version::default() && conversation.state().record.version == begun_at {
+                conversation.note_unrun();
             }
             seated.lose(error.clone());
             // After `lose`, so that a caller that retries at once reloads the conversation.

@@ -134,7 +134,7 @@ impl Window {
             self.refill_ms.get_or_insert(self.period_ms);
         }
         self.find_refill(told, is_running, resets_at, now);
-        let part = self.part + part_of(signed(self.refilled(now)), self.parts);
+        let part = self.part.saturating_add(part_of(signed(self.refilled(now)), self.parts));
         // No process has more than there is.
         let most = thousandths(told.remaining) - thousandths(self.spent);
         self.part = part.min(self.whole(self.parts)).min(most);
@@ -202,13 +202,13 @@ impl Window {
     /// Whether this much is left now for this process. What exceeds the limit fits a whole window, and what exceeds this
     /// process' part a whole part.
     pub(crate) fn fits(&self, amount: u64, now: Millis) -> bool {
-        let part = self.part + part_of(signed(self.refilled(now)), self.parts);
+        let part = self.part.saturating_add(part_of(signed(self.refilled(now)), self.parts));
         let whole_part = self.whole(self.parts);
         let is_alone = self.parts.0 >= self.parts.1;
         // Of one that is refilled, what a part lacks comes soon.
         let lacking = if self.refills() { 0 } else { HALF };
         self.left(now) >= amount.min(self.limit)
-            && (is_alone || part + lacking >= thousandths(amount).min(whole_part))
+            && (is_alone || part.saturating_add(lacking) >= thousandths(amount).min(whole_part))
     }
 
     /// Returns when this much is left, at the latest; `now` if it is. What exceeds the limit is let go when the window is

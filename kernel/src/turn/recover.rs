@@ -92,7 +92,9 @@ impl Turn {
             return true;
         }
         let times = self.recoveries;
-        let message = format!("the process ended {times} times while this step ran; the turn was given up");
+        let message = format!(
+            "the process ended or could not save {times} times while this step ran; the turn was given up"
+        );
         self.fail(now, Failure::new(Category::Internal, false, message), RetryOutcome::Cancelled.into(), fx);
         false
     }

@@ -33,8 +33,8 @@ fn a_step_that_always_ends_the_process_is_given_up() {
     assert_snapshot!(end.join("\n"), @r#"
     0 > restart
     0 step-rewound reason="the server restarted while this step was streaming"
-    0 | Assistant error category="internal" message="the process ended 4 times while this step ran; the turn was given up"
-    0 error category="internal" message="the process ended 4 times while this step ran; the turn was given up"
+    0 | Assistant error category="internal" message="the process ended or could not save 4 times while this step ran; the turn was given up"
+    0 error category="internal" message="the process ended or could not save 4 times while this step ran; the turn was given up"
     0 step-complete
     0 done durationMs=0 reason="error"
     0 turn-sealed

@@ -15,8 +15,8 @@ use super::Conversation;
 #[derive(Default)]
 pub(crate) struct Loaded {
     conversations: Mutex<HashMap<ConversationId, Weak<Conversation>>>,
-    /// Those whose turn was lost to a failure of the journal, which this process outlived.
-    unsaved: Mutex<HashSet<ConversationId>>,
+    /// Those whose turn was taken up again and did not run, because the journal did not confirm its first save.
+    unrun: Mutex<HashSet<ConversationId>>,
 }
 
 impl Loaded {
@@ -51,14 +51,14 @@ impl Loaded {
         }
     }
 
-    /// Notes that a conversation's turn was lost to a failure of the journal.
-    pub(super) fn note_unsaved(&self, id: &ConversationId) {
-        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+    /// Notes that a conversation's turn did not run.
+    pub(super) fn note_unrun(&self, id: &ConversationId) {
+        self.unrun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
     }
 
     /// Whether that was noted since it was last asked.
-    pub(super) fn take_unsaved(&self, id: &ConversationId) -> bool {
-        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    pub(super) fn take_unrun(&self, id: &ConversationId) -> bool {
+        self.unrun.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
     /// Never held while a conversation is dropped, as dropping one takes this lock.

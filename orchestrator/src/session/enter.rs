@@ -47,7 +47,7 @@ pub(crate) fn go_on_if_due(ports: &Arc<Ports>, conversation: &Arc<Conversation>)
     match conversation.claim_due(ports.clock.now())? {
         Some((parked, seated)) => go_on(ports, *parked, seated),
         // It ended with what was not confirmed, or somebody else was faster.
-        None => _ = conversation.take_unsaved(),
+        None => _ = conversation.take_unrun(),
     }
     Ok(())
 }
@@ -80,8 +80,8 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
             future::select(pin!(ports.tools.settled(names)), commanded).await;
         }
         let model = seated.conversation.state().record.head.model.clone();
-        let survived = seated.conversation.take_unsaved();
-        match TurnTask::again(&ports, parked, survived, model.as_deref()) {
+        let is_unrun = seated.conversation.take_unrun();
+        match TurnTask::again(&ports, parked, is_unrun, model.as_deref()) {
             Ok(job) => run(ports, seated, Box::new(job)).await,
             // Only if all models were removed since.
             Err(error) => {

@@ -299,14 +299,14 @@ impl TurnTask {
         Some(job)
     }
 
-    /// Resumes an unsealed turn from the journal. `survived`: the journal failed, and the process did not end.
+    /// Resumes an unsealed turn from the journal. `is_unrun`: it did not run since it was last taken up.
     ///
     /// # Errors
     /// When no model is configured.
     pub(super) fn again(
         ports: &Ports,
         parked: Parked,
-        survived: bool,
+        is_unrun: bool,
         asked: Option<&str>,
     ) -> Result<Self, Error> {
         let Parked { mut turn, definition, .. } = parked;
@@ -318,7 +318,7 @@ impl TurnTask {
         // A new step may begin here, and the schedule chooses its target.
         let policy = ports.timed(settings.policy.clone());
         let recover = AssertUnwindSafe(|| {
-            if survived {
+            if is_unrun {
                 turn.handle(now, Input::Checkpoint, &policy, &mut effects);
             }
             turn.handle(now, input, &policy, &mut effects);

@@ -195,6 +195,18 @@ async fn a_turn_goes_on_however_often_it_is_not_confirmed_that_it_was_saved() {
     assert_eq!(world.history().await, ["text hi", "text hello"]);
 }
 
+/// A disk may have room for small appends only. A turn must not call its model for ever then.
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_answers_cannot_be_saved_is_given_up() {
+    let storage = Storage::new(|n| if n % 2 == 1 { Mishap::Fails } else { Mishap::Nothing });
+    let model = Scripted::new(vec![answer("hello"); 20]);
+    let world = World::of(builder(model.clone()).journal(storage));
+    world.say("hi").await;
+    sleep(Duration::from_secs(600)).await;
+    assert!(world.history().await.last().unwrap().contains("6 times"), "{:?}", world.history().await);
+    assert_eq!(model.calls(), 6);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_cannot_begin_leaves_nothing() {
     let trial = Trial::new(0, Mishap::Fails, false);
