@@ -74,7 +74,7 @@ fn crashes_between_retries_count() {
     assert_eq!(restarts, 2);
     let transcript = world.log().transcript();
     assert!(
-        transcript.contains("retry-ended attempts=1 message=\"the process ended 2 times"),
+        transcript.contains("retry-ended attempts=1 message=\"the process ended or could not save 2 times"),
         "{transcript}"
     );
 }
