@@ -20,6 +20,7 @@ use crate::{
     pacing::Pacing,
     permission::Permissions,
     report::RequiredReports,
+    state::GuardedState,
     usage::{Prices, UsageBook},
 };
 
@@ -177,7 +178,7 @@ impl Builder {
     /// in memory. Read by [`Orchestrator::resume`].
     #[must_use]
     pub fn state(mut self, store: Arc<dyn StateStore>) -> Self {
-        self.state = Some(store);
+        self.state = Some(Arc::new(GuardedState(store)));
         self
     }
 

@@ -1,5 +1,6 @@
 //! Documents outside the journal.
 
+mod guard;
 mod saver;
 
 use everturn_wire::ConversationId;
@@ -7,6 +8,7 @@ use everturn_wire::ConversationId;
 pub use everturn_ports::{MemoryState, StateStore};
 
 use crate::JournalError;
+pub(crate) use guard::GuardedState;
 pub(crate) use saver::save_changes;
 
 /// How often a change is repeated because others changed the document meanwhile.

@@ -2,15 +2,18 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use everturn_orchestrator::{
-    CallEnd, Caller, Dialect, Exponential, Observer, Orchestrator, Outgoing, Passed, ProviderCall, RelayCall,
-    RelayProvider, TurnEnd, Upstream,
+    Builder, CallEnd, Caller, Dialect, Exponential, JournalError, MemoryState, Observer, Orchestrator,
+    Outgoing, Passed, ProviderCall, RelayCall, RelayProvider, StateStore, TurnEnd, Upstream,
     kernel::{FinishReason, StreamEvent},
 };
 use everturn_wire::{
@@ -25,26 +28,27 @@ use tokio::sync::broadcast::Receiver;
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// Answers each call with the next of its answers.
-struct Answers(Mutex<VecDeque<Vec<Passed>>>);
+/// Fails, then answers, over and over.
+#[derive(Default)]
+struct Answers {
+    answers_next: AtomicBool,
+}
 
 impl Upstream for Answers {
     fn send(&self, request: Outgoing) -> BoxStream<'static, Passed> {
         assert_eq!(request.headers["traceparent"], PARENT, "it is passed on unchanged");
-        stream::iter(self.0.lock().unwrap().pop_front().unwrap()).boxed()
+        if !self.answers_next.fetch_not(Ordering::Relaxed) {
+            let failure = Failure::new(Category::Overloaded, true, "overloaded");
+            return stream::iter([Passed::Fact(StreamEvent::Failed(failure))]).boxed();
+        }
+        let answer = [
+            Passed::Head(StatusCode::OK, HeaderMap::new()),
+            Passed::Piece(Bytes::from_static(b"secret answer")),
+            Passed::Fact(StreamEvent::Opaque),
+            Passed::Fact(StreamEvent::Finished(FinishReason::Stop)),
+        ];
+        stream::iter(answer).boxed()
     }
-}
-
-/// Fails once, then answers.
-fn answers() -> Arc<Answers> {
-    let failure = Failure::new(Category::Overloaded, true, "overloaded");
-    let answer = vec![
-        Passed::Head(StatusCode::OK, HeaderMap::new()),
-        Passed::Piece(Bytes::from_static(b"secret answer")),
-        Passed::Fact(StreamEvent::Opaque),
-        Passed::Fact(StreamEvent::Finished(FinishReason::Stop)),
-    ];
-    Arc::new(Answers(Mutex::new([vec![Passed::Fact(StreamEvent::Failed(failure))], answer].into())))
 }
 
 fn call() -> RelayCall {
@@ -125,9 +129,13 @@ impl Observer for Log {
 }
 
 fn orchestrator(log: Arc<Log>) -> Orchestrator {
-    let provider = RelayProvider::new("p", Dialect::Messages, answers());
+    build(log, Orchestrator::builder())
+}
+
+fn build(log: Arc<Log>, builder: Builder) -> Orchestrator {
+    let provider = RelayProvider::new("p", Dialect::Messages, Arc::new(Answers::default()));
     let schedule = Exponential { base: Duration::from_secs(4), jitter: 0.0, ..Exponential::default() };
-    Orchestrator::builder().relay(provider).schedule(schedule).observer(log).build()
+    builder.relay(provider).schedule(schedule).observer(log).build()
 }
 
 /// Passes the call through to its end, as a listener.
@@ -206,4 +214,50 @@ async fn a_caller_is_shown_its_own_calls_only() {
     assert_eq!(ben.shown_call((*change).clone()), None);
     let shown = ann.shown_call((*change).clone()).unwrap();
     assert_eq!((shown.id.as_str(), shown.caller), (listener.call(), None));
+}
+
+/// A store of documents that panics while it is broken.
+#[derive(Default)]
+struct Brittle {
+    is_broken: AtomicBool,
+    inner: MemoryState,
+}
+
+impl Brittle {
+    fn inner(&self) -> &MemoryState {
+        assert!(!self.is_broken.load(Ordering::Relaxed), "no store");
+        &self.inner
+    }
+}
+
+#[async_trait]
+impl StateStore for Brittle {
+    async fn read(&self, name: &str) -> Result<Option<String>, JournalError> {
+        self.inner().read(name).await
+    }
+
+    async fn write(&self, name: &str, json: String) -> Result<(), JournalError> {
+        self.inner().write(name, json).await
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), JournalError> {
+        self.inner().delete(name).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_of_documents_that_panics_has_failed_and_works_again_later() {
+    let store = Arc::new(Brittle::default());
+    let orchestrator = build(Arc::default(), Orchestrator::builder().state(store.clone()));
+    orchestrator.resume().await.unwrap();
+    store.is_broken.store(true, Ordering::Relaxed);
+    pass(&orchestrator).await;
+    let error = orchestrator.set_auto_retry(None, false).await.unwrap_err().to_string();
+    assert!(error.contains("it panicked: no store"), "{error}");
+    store.is_broken.store(false, Ordering::Relaxed);
+    assert_eq!(store.read("health").await.unwrap(), None);
+    orchestrator.set_auto_retry(None, true).await.unwrap();
+    pass(&orchestrator).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(store.read("health").await.unwrap().is_some());
 }

@@ -15,7 +15,8 @@ use crate::{cursor::Cursor, panic::panic_text};
 /// A journal whose panics become errors: it may be anyone's, and the timer and every session depend on it.
 pub(crate) struct Guarded(pub(crate) Arc<dyn Journal>);
 
-async fn guard<T>(call: impl Future<Output = Result<T, JournalError>>) -> Result<T, JournalError> {
+/// Makes an error of a panic.
+pub(crate) async fn guard<T>(call: impl Future<Output = Result<T, JournalError>>) -> Result<T, JournalError> {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|panic| {
         Err(JournalError::Storage(format!("it panicked: {}", panic_text(panic.as_ref()))))
     })
