@@ -62,15 +62,13 @@ async fn a_key_allows_a_call_or_denies_it() {
     terminal.until("Nice.\n\n>").await;
     assert!(!terminal.shown().contains(KEYS), "{}", terminal.shown());
     assert!(told(&provider)[0].parse::<u8>().is_ok());
-    terminal.press("more\r").await;
-    terminal.until("\u{2502} no arguments").await;
+    terminal.enter("more", "\u{2502} no arguments").await;
     terminal.until(KEYS).await;
     terminal.press("N").await;
     terminal.until("roll_dice denied\n").await;
     terminal.until("Well.\n\n>").await;
     assert!(told(&provider)[0].contains("denied"), "{:?}", told(&provider));
-    terminal.press("/tools\r").await;
-    terminal.until("TOOL       POLICY  CLAIMS\nroll_dice  ask\n\n>").await;
+    terminal.enter("/tools", "TOOL       POLICY  CLAIMS\nroll_dice  ask\n\n>").await;
 }
 
 #[tokio::test]
@@ -78,15 +76,12 @@ async fn a_line_answers_too_and_a_reason_reaches_the_model() {
     let provider = Loopback::start([rolls(&["{}", "{}"]), said("Well."), said("Hello.")]).await;
     let mut terminal = opened(&home(&provider, "ask", ""), &["chat"], "roll").await;
     terminal.until(&format!("{KEYS} (1 more after this)")).await;
-    terminal.press("/deny not on a Sunday\r").await;
-    terminal.until("roll_dice denied: not on a Sunday").await;
+    terminal.enter("/deny not on a Sunday", "roll_dice denied: not on a Sunday").await;
     terminal.until(KEYS).await;
-    terminal.press("/allow\r").await;
-    terminal.until("roll_dice allowed").await;
+    terminal.enter("/allow", "roll_dice allowed").await;
     terminal.until("Well.\n\n>").await;
     assert!(told(&provider).iter().any(|result| result.contains("not on a Sunday")));
-    terminal.press("/allow\r").await;
-    terminal.until("No call waits for approval.\n\n>").await;
+    terminal.enter("/allow", "No call waits for approval.\n\n>").await;
     assert_eq!(provider.counts().requests, 2);
 }
 
@@ -100,12 +95,11 @@ async fn an_always_allowed_tool_needs_no_approval_until_that_is_revoked() {
     terminal.until("roll_dice allowed in this conversation; /revoke roll_dice takes that back").await;
     terminal.until("One.\n\n>").await;
     assert_eq!(provider.counts().requests, 3, "the other call, and the next step, asked nobody");
-    terminal.press("/allowed\r").await;
-    terminal.until("Allowed in this conversation: roll_dice. /revoke TOOL takes that back.\n\n>").await;
-    terminal.press("/revoke roll_dice\r").await;
-    terminal.until("Each call of roll_dice asks you again.\n\n>").await;
-    terminal.press("/allowed\r").await;
-    terminal.until("No tool is allowed in the whole conversation.\n\n>").await;
+    terminal
+        .enter("/allowed", "Allowed in this conversation: roll_dice. /revoke TOOL takes that back.\n\n>")
+        .await;
+    terminal.enter("/revoke roll_dice", "Each call of roll_dice asks you again.\n\n>").await;
+    terminal.enter("/allowed", "No tool is allowed in the whole conversation.\n\n>").await;
     terminal.press("again\r").await;
     terminal.until(KEYS).await;
     terminal.press("y").await;
@@ -143,8 +137,7 @@ async fn a_half_typed_line_is_not_an_answer() {
     terminal.until(hint).await;
     terminal.press("nd more").await;
     terminal.until(&format!("{hint}nd more")).await;
-    terminal.press("\r").await;
-    terminal.until("Queued: yes, and more").await;
+    terminal.enter("", "Queued: yes, and more").await;
     terminal.until(KEYS).await;
     terminal.press("kept").await;
     terminal.until("> kept").await;

@@ -38,8 +38,7 @@ async fn the_last_message_is_answered_again_and_edited() {
     let provider = Loopback::start(["One.", "Two.", "Three.", "Four.", "Five."].map(said)).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, SHORT), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/edit nothing\r").await;
-    terminal.until("Nothing to edit: nothing was asked yet.\n\n>").await;
+    terminal.enter("/edit nothing", "Nothing to edit: nothing was asked yet.\n\n>").await;
     for (line, answer) in [
         ("first", "One."),
         ("/retry", "Two."),
@@ -47,8 +46,7 @@ async fn the_last_message_is_answered_again_and_edited() {
         ("/retry", "Four."),
         ("more", "Five."),
     ] {
-        terminal.press(&format!("{line}\r")).await;
-        terminal.until(&format!("{answer}\n\n>")).await;
+        terminal.enter(line, &format!("{answer}\n\n>")).await;
     }
     terminal.press(CTRL_D).await;
     assert_eq!(terminal.end().await.code(), Some(0));
@@ -62,14 +60,11 @@ async fn a_turn_that_waits_is_moved_to_another_model_and_the_conversation_stays_
     let provider = Loopback::start([fault::overloaded(), said("Hello."), said("Again.")]).await;
     let mut terminal = Terminal::new(&two_models(&provider, ""), &["chat", "--model", "sim/one"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Retrying (1/3) in 45s").await;
-    terminal.press("/retry sim/two\r").await;
-    terminal.until("Moved to another model.").await;
+    terminal.enter("first", "Retrying (1/3) in 45s").await;
+    terminal.enter("/retry sim/two", "Moved to another model.").await;
     terminal.until("Hello.\n\nAnswered after 1 retry").await;
     terminal.until_ends("\n\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("Again.\n\n>").await;
+    terminal.enter("second", "Again.\n\n>").await;
     assert_eq!(models(&provider), ["one", "two", "two"]);
     assert_eq!(asked(&provider)[2], ["first", "Hello.", "second"]);
 }
@@ -82,10 +77,8 @@ async fn a_turn_on_a_route_is_moved_to_a_target_of_it() {
     let home = two_models(&provider, route);
     let mut terminal = Terminal::new(&home, &["chat", "--model", "route/r"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Retrying (2/").await;
-    terminal.press("/retry sim/two\r").await;
-    terminal.until("Hello.").await;
+    terminal.enter("first", "Retrying (2/").await;
+    terminal.enter("/retry sim/two", "Hello.").await;
     let asked = models(&provider);
     assert_eq!((asked.len(), asked[2].as_str()), (3, "two"), "{asked:?}");
 }

@@ -93,10 +93,8 @@ async fn without_a_message_it_is_a_conversation() {
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
     assert!(terminal.shown().contains("sim/model"), "{}", terminal.shown());
-    terminal.press("first\r").await;
-    terminal.until("> first\nI am one.\n\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("> second\nI am two.\n\n>").await;
+    terminal.enter("first", "> first\nI am one.\n\n>").await;
+    terminal.enter("second", "> second\nI am two.\n\n>").await;
     terminal.press(CTRL_D).await;
     assert_eq!(terminal.end().await.code(), Some(0));
     let asked = String::from_utf8(provider.requests()[1].body.to_vec()).unwrap();
@@ -109,12 +107,10 @@ async fn ctrl_c_in_a_conversation_ends_the_answer_only() {
     let provider = Loopback::start(replies).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("first", "Hello").await;
     terminal.press(CTRL_C).await;
     terminal.until("Hello\n\nStopped.\n\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("Fine.\n\n>").await;
+    terminal.enter("second", "Fine.\n\n>").await;
     terminal.press(CTRL_C).await;
     assert_eq!(terminal.end().await.code(), Some(130));
 }

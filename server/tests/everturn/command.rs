@@ -56,23 +56,17 @@ async fn models_are_listed_and_chosen_for_the_next_turns() {
     let provider = Loopback::start(["One.", "Two.", "Three."].map(said)).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/model\r").await;
-    terminal.until("  \u{25cf} sim/one  (default)\n    sim/two\n    route/both\n").await;
+    terminal.enter("/model", "  \u{25cf} sim/one  (default)\n    sim/two\n    route/both\n").await;
     terminal.until_ends("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("One.\n\n>").await;
-    terminal.press("/model sim\r").await;
-    terminal.until("sim matches several: sim/one, sim/two\n\n>").await;
-    terminal.press("/model none\r").await;
-    terminal.until("No model or route matches none; there are: sim/one, sim/two, route/both\n\n>").await;
-    terminal.press("/model two\r").await;
-    terminal.until("sim/two answers your next message.\n\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("Two.\n\n>").await;
-    terminal.press("third\r").await;
-    terminal.until("Three.\n\n>").await;
-    terminal.press("/model\r").await;
-    terminal.until("    sim/one  (default)\n  \u{25cf} sim/two\n").await;
+    terminal.enter("first", "One.\n\n>").await;
+    terminal.enter("/model sim", "sim matches several: sim/one, sim/two\n\n>").await;
+    terminal
+        .enter("/model none", "No model or route matches none; there are: sim/one, sim/two, route/both\n\n>")
+        .await;
+    terminal.enter("/model two", "sim/two answers your next message.\n\n>").await;
+    terminal.enter("second", "Two.\n\n>").await;
+    terminal.enter("third", "Three.\n\n>").await;
+    terminal.enter("/model", "    sim/one  (default)\n  \u{25cf} sim/two\n").await;
     assert_eq!(models(&provider), ["one", "two", "two"]);
 }
 
@@ -81,17 +75,13 @@ async fn a_turn_that_waits_is_moved_to_the_model_that_is_chosen() {
     let provider = Loopback::start([fault::overloaded(), said("Fine."), said("More.")]).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Retrying (1/3) in 45s").await;
-    terminal.press("/model three\r").await;
-    terminal.until("No model or route matches three;").await;
+    terminal.enter("first", "Retrying (1/3) in 45s").await;
+    terminal.enter("/model three", "No model or route matches three;").await;
     terminal.until("Retrying (1/3) in 4").await;
     assert_eq!(provider.counts().requests, 1, "it waits still");
-    terminal.press("/model two\r").await;
-    terminal.until("Moved to another model.\n\nFine.\n").await;
+    terminal.enter("/model two", "Moved to another model.\n\nFine.\n").await;
     terminal.until_ends("\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("More.\n\n>").await;
+    terminal.enter("second", "More.\n\n>").await;
     assert_eq!(models(&provider), ["one", "two", "two"]);
 }
 
@@ -101,14 +91,11 @@ async fn a_model_that_is_chosen_while_an_answer_comes_answers_the_next_message()
     let provider = Loopback::start([gated(&gate), said("Two.")]).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
-    terminal.press("/model two\r").await;
-    terminal.until("sim/two answers what you send after this answer.").await;
+    terminal.enter("first", "Hello").await;
+    terminal.enter("/model two", "sim/two answers what you send after this answer.").await;
     gate.open();
     terminal.until_ends("\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("Two.\n\n>").await;
+    terminal.enter("second", "Two.\n\n>").await;
     assert_eq!(models(&provider), ["one", "two"]);
 }
 
@@ -117,15 +104,11 @@ async fn an_answer_is_stopped_by_a_line_and_the_conversation_goes_on() {
     let provider = Loopback::start([gated(&Gate::new()), said("Fine.")]).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/stop\r").await;
-    terminal.until("Nothing runs.\n\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
-    terminal.press("/stop\r").await;
-    terminal.until("Stopped.\n\n>").await;
+    terminal.enter("/stop", "Nothing runs.\n\n>").await;
+    terminal.enter("first", "Hello").await;
+    terminal.enter("/stop", "Stopped.\n\n>").await;
     provider.until(|seen| seen.open == 0).await;
-    terminal.press("second\r").await;
-    terminal.until("Fine.\n\n>").await;
+    terminal.enter("second", "Fine.\n\n>").await;
     terminal.press("/exit\r").await;
     assert_eq!(terminal.end().await.code(), Some(0));
     assert!(terminal.shown().ends_with("Continue with: everturn chat --continue"), "{}", terminal.shown());
@@ -137,17 +120,13 @@ async fn a_queued_message_is_taken_back() {
     let provider = Loopback::start([gated(&gate), said("Two.")]).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/cancel\r").await;
-    terminal.until("No message is queued.\n\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("/cancel", "No message is queued.\n\n>").await;
+    terminal.enter("first", "Hello").await;
     for message in ["second", "third", "fourth"] {
-        terminal.press(&format!("{message}\r")).await;
-        terminal.until(&format!("Queued: {message} (/cancel takes it back)")).await;
+        terminal.enter(message, &format!("Queued: {message} (/cancel takes it back)")).await;
     }
     for message in ["fourth", "third"] {
-        terminal.press("/cancel\r").await;
-        terminal.until(&format!("Not sent: {message}")).await;
+        terminal.enter("/cancel", &format!("Not sent: {message}")).await;
     }
     gate.open();
     terminal.until("> second\nTwo.\n\n>").await;
@@ -163,11 +142,9 @@ async fn a_queued_message_that_is_still_on_its_way_is_taken_back() {
     let (slow, hold) = slow_commands(server.url.strip_prefix("http://").unwrap().to_owned()).await;
     let mut terminal = Terminal::new(&Home::empty(), &["chat", "--server", &format!("http://{slow}")]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("first", "Hello").await;
     hold.send_replace(true);
-    terminal.press("second\r").await;
-    terminal.until("Queued: second").await;
+    terminal.enter("second", "Queued: second").await;
     terminal.press("/cancel\r").await;
     terminal.press("/model\r").await;
     // Answered by a request: one that withdraws the message would have been, too.
@@ -187,14 +164,11 @@ async fn a_message_that_arrives_after_its_turn_could_not_be_taken_back() {
     let (slow, hold) = slow_commands(server.url.strip_prefix("http://").unwrap().to_owned()).await;
     let mut terminal = Terminal::new(&Home::empty(), &["chat", "--server", &format!("http://{slow}")]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("first", "Hello").await;
     hold.send_replace(true);
-    terminal.press("second\r").await;
-    terminal.until("Queued: second").await;
+    terminal.enter("second", "Queued: second").await;
     terminal.press("/cancel\r").await;
-    terminal.press("/model\r").await;
-    terminal.until("route/both").await;
+    terminal.enter("/model", "route/both").await;
     gate.open();
     terminal.until("Too late: it is sent already: second\n> second").await;
     hold.send_replace(false);
@@ -236,18 +210,15 @@ async fn a_message_that_the_server_does_not_queue_is_not_waited_for() {
     let chat = ["chat", "--server", &server.url, "--new-conversation", "full"];
     let mut terminal = Terminal::new(&Home::empty(), &chat);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
-    terminal.press("second\r").await;
-    terminal.until("Queued: second").await;
+    terminal.enter("first", "Hello").await;
+    terminal.enter("second", "Queued: second").await;
     // The queue has 32 places, of which the others are taken by another client.
     let others: Vec<String> = (0..31).map(|n| format!("other-{n}")).collect();
     for id in &others {
         let body = json!({ "text": id, "messageId": id });
         post(&server, "/conversations/full/queue", &body).await.json().await;
     }
-    terminal.press("third\r").await;
-    terminal.until("Not sent: third\n").await;
+    terminal.enter("third", "Not sent: third\n").await;
     terminal.until("has 32 queued messages already").await;
     for id in &others {
         let path = format!("/conversations/full/queue/{id}");
@@ -255,8 +226,7 @@ async fn a_message_that_the_server_does_not_queue_is_not_waited_for() {
     }
     gate.open();
     terminal.until("> second\nTwo.\n\n>").await;
-    terminal.press("fourth\r").await;
-    terminal.until("Three.\n\n>").await;
+    terminal.enter("fourth", "Three.\n\n>").await;
     assert_eq!(asked(&provider), ["first", "second", "fourth"]);
 }
 
@@ -286,21 +256,15 @@ async fn an_unknown_command_is_not_sent_and_the_closest_one_is_named() {
     let provider = Loopback::start([gated(&gate), said("Two.")]).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/modle\r").await;
-    terminal.until("Unknown command /modle: did you mean /model? /help lists all commands.").await;
-    terminal.press("/help\r").await;
-    terminal.until("/cancel                  take the last queued message back\n").await;
+    terminal.enter("/modle", "Unknown command /modle: did you mean /model? /help lists all commands.").await;
+    terminal.enter("/help", "/cancel                  take the last queued message back\n").await;
     terminal.until_ends("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
-    terminal.press("/sotp\r").await;
-    terminal.until("Unknown command /sotp: did you mean /stop?").await;
-    terminal.press("/tools\r").await;
-    terminal.until("no tools").await;
+    terminal.enter("first", "Hello").await;
+    terminal.enter("/sotp", "Unknown command /sotp: did you mean /stop?").await;
+    terminal.enter("/tools", "no tools").await;
     gate.open();
     terminal.until_ends("\n>").await;
-    terminal.press(" /modle\r").await;
-    terminal.until("Two.\n\n>").await;
+    terminal.enter(" /modle", "Two.\n\n>").await;
     assert_eq!(asked(&provider), ["first", "/modle"]);
 }
 
@@ -314,14 +278,11 @@ async fn tab_completes_commands_and_models() {
     terminal.until("\n> /model").await;
     terminal.press(" tw\t").await;
     terminal.until("\n> /model sim/two").await;
-    terminal.press("\r").await;
-    terminal.until("sim/two answers your next message.\n\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("", "sim/two answers your next message.\n\n>").await;
+    terminal.enter("first", "Hello").await;
     terminal.press("/st\t").await;
     terminal.until("> /stop").await;
-    terminal.press("\r").await;
-    terminal.until("Stopped.\n\n>").await;
+    terminal.enter("", "Stopped.\n\n>").await;
     assert_eq!(models(&provider), ["two"]);
 }
 
@@ -330,8 +291,7 @@ async fn ctrl_d_leaves_also_while_an_answer_comes() {
     let provider = Loopback::start([gated(&Gate::new())]).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("first", "Hello").await;
     terminal.press(CTRL_D).await;
     assert_eq!(terminal.end().await.code(), Some(0));
     assert!(!terminal.shown().contains("Stopped."), "{}", terminal.shown());

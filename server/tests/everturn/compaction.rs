@@ -50,8 +50,7 @@ async fn the_terminal_says_that_earlier_messages_are_summarized() {
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
     for (question, number) in ["one", "two", "three"].into_iter().zip(1..) {
-        terminal.press(&format!("{question}\r")).await;
-        terminal.until(&format!("end-{number}.\n\n>")).await;
+        terminal.enter(question, &format!("end-{number}.\n\n>")).await;
     }
     terminal.press("four\r").await;
     let begins = "The conversation is too long for the model: summarizing earlier messages.\n";
@@ -74,22 +73,17 @@ async fn a_person_has_earlier_messages_summarized_and_the_wait_is_shown() {
     let provider = provider(1).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/compact\r").await;
-    terminal.until("there is nothing to summarize yet\n\n>").await;
+    terminal.enter("/compact", "there is nothing to summarize yet\n\n>").await;
     for (question, number) in ["one", "two"].into_iter().zip(1..) {
-        terminal.press(&format!("{question}\r")).await;
-        terminal.until(&format!("end-{number}.\n\n>")).await;
+        terminal.enter(question, &format!("end-{number}.\n\n>")).await;
     }
-    terminal.press("/compact\r").await;
-    terminal.until("Retrying the summary (1/3) in 45s... (esc to cancel, r to retry now)").await;
+    terminal.enter("/compact", "Retrying the summary (1/3) in 45s... (esc to cancel, r to retry now)").await;
     terminal.press("r").await;
     terminal.until("Earlier messages were summarized for the model.\n").await;
     terminal.until_ends("\n>").await;
-    terminal.press("/compact\r").await;
-    terminal.until("is too short to summarize").await;
+    terminal.enter("/compact", "is too short to summarize").await;
     terminal.until_ends("\n>").await;
-    terminal.press("three\r").await;
-    terminal.until("end-3.\n\n>").await;
+    terminal.enter("three", "end-3.\n\n>").await;
     let sent = messages(&provider.requests().pop().unwrap());
     let said: Vec<String> = sent.iter().map(|message| message["content"].to_string()).collect();
     assert!(said[0].contains(SUMMARY) && said[0].contains("two") && said[2].contains("three"), "{said:?}");

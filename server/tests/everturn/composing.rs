@@ -32,34 +32,26 @@ async fn instructions_and_parameters_are_set_before_and_after_the_first_message(
     let provider = Loopback::start(["One.", "Two.", "Three.", "Four."].map(said)).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/instructions Answer in rhyme.\r").await;
-    terminal.until("instructions    Answer in rhyme.").await;
+    terminal.enter("/instructions Answer in rhyme.", "instructions    Answer in rhyme.").await;
     terminal.until_ends("\n>").await;
-    terminal.press("/set temperature 3\r").await;
-    terminal.until("temperature must be between 0 and 2").await;
+    terminal.enter("/set temperature 3", "temperature must be between 0 and 2").await;
     terminal.until_ends("\n>").await;
-    terminal.press("/set temperature 0.25 maxOutputTokens 321 reasoningEffort low\r").await;
-    terminal.until("reasoningEffort low\n\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("One.\n\n>").await;
+    terminal
+        .enter("/set temperature 0.25 maxOutputTokens 321 reasoningEffort low", "reasoningEffort low\n\n>")
+        .await;
+    terminal.enter("first", "One.\n\n>").await;
     // The conversation keeps the others.
-    terminal.press("/set temperature default\r").await;
-    terminal.until("temperature     as configured\n  maxOutputTokens 321").await;
+    terminal.enter("/set temperature default", "temperature     as configured\n  maxOutputTokens 321").await;
     terminal.until_ends("\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("Two.\n\n>").await;
-    terminal.press("/set maxOutputTokens 0\r").await;
-    terminal.until("maxOutputTokens must be at least 1").await;
+    terminal.enter("second", "Two.\n\n>").await;
+    terminal.enter("/set maxOutputTokens 0", "maxOutputTokens must be at least 1").await;
     terminal.until_ends("\n>").await;
     terminal.press("/instructions default\r").await;
     terminal.until_ends("reasoningEffort low\n\n>").await;
-    terminal.press("third\r").await;
-    terminal.until("Three.\n\n>").await;
+    terminal.enter("third", "Three.\n\n>").await;
     // Another conversation has none of it.
-    terminal.press("/new\r").await;
-    terminal.until("A new conversation.\n\n>").await;
-    terminal.press("fourth\r").await;
-    terminal.until("Four.\n\n>").await;
+    terminal.enter("/new", "A new conversation.\n\n>").await;
+    terminal.enter("fourth", "Four.\n\n>").await;
     terminal.press(CTRL_D).await;
     assert_eq!(terminal.end().await.code(), Some(0));
     let none = Value::Null;
@@ -80,12 +72,9 @@ async fn a_refused_first_message_keeps_what_was_set() {
     terminal.until("\n>").await;
     terminal.press("/instructions Answer in rhyme.\r").await;
     terminal.until_ends("reasoningEffort as configured\n\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("known models: sim/model\n\n>").await;
-    terminal.press("/model sim/model\r").await;
-    terminal.until("sim/model answers your next message.\n\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("One.\n\n>").await;
+    terminal.enter("first", "known models: sim/model\n\n>").await;
+    terminal.enter("/model sim/model", "sim/model answers your next message.\n\n>").await;
+    terminal.enter("second", "One.\n\n>").await;
     assert_eq!(requests(&provider)[0]["messages"][0]["content"], "Answer in rhyme.");
 }
 
@@ -101,8 +90,7 @@ async fn a_file_is_sent_with_what_is_said_about_it() {
     let (notes, paper) = (put("my notes.txt", b"buy bread\n"), put("paper.pdf", b"%PDF-1.4"));
     let mut terminal = Terminal::new(&home, &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/file /nowhere/at-all.txt\r").await;
-    terminal.until("Cannot read /nowhere/at-all.txt: ").await;
+    terminal.enter("/file /nowhere/at-all.txt", "Cannot read /nowhere/at-all.txt: ").await;
     terminal.until_ends("\n>").await;
     terminal.press(&format!("/file \"{notes}\" what do I need?\r")).await;
     terminal.until("One.\n\n>").await;

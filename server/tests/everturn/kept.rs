@@ -36,8 +36,7 @@ async fn a_conversation_goes_on_after_its_program_ended() {
     let home = Home::with_provider(&provider, SHORT);
     let mut terminal = Terminal::new(&home, &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("One.\n\n>").await;
+    terminal.enter("first", "One.\n\n>").await;
     terminal.press(CTRL_D).await;
     assert_eq!(terminal.end().await.code(), Some(0));
 
@@ -48,8 +47,7 @@ async fn a_conversation_goes_on_after_its_program_ended() {
 
     let mut terminal = Terminal::new(&home, &["chat", "--continue"]);
     terminal.until("> second\nTwo.\n\n>").await;
-    terminal.press("third\r").await;
-    terminal.until("Three.\n\n>").await;
+    terminal.enter("third", "Three.\n\n>").await;
     terminal.press("/exit\r").await;
     assert_eq!(terminal.end().await.code(), Some(0));
 
@@ -66,8 +64,7 @@ async fn a_turn_that_waits_goes_on_after_kill_9() {
     let home = Home::with_provider(&provider, LONG);
     let mut terminal = Terminal::new(&home, &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Retrying (1/3) in 44s").await;
+    terminal.enter("first", "Retrying (1/3) in 44s").await;
     terminal.kill().await;
 
     let mut terminal = Terminal::new(&home, &["chat", "--continue"]);
@@ -146,8 +143,7 @@ async fn the_way_on_names_the_files_that_were_given() {
     let (config, data) = (config.display().to_string(), home.place("data.db").display().to_string());
     let mut terminal = Terminal::of_size(&home, 24, 400, &["chat", "--config", &config, "--data", &data]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("One.\n\n>").await;
+    terminal.enter("first", "One.\n\n>").await;
     terminal.press(CTRL_D).await;
     assert_eq!(terminal.end().await.code(), Some(0));
     let shown = terminal.shown();
@@ -176,8 +172,7 @@ async fn nothing_is_kept_where_nobody_wants_it() {
     assert!(!home.journal().exists());
     let mut terminal = Terminal::new(&home, &["chat", "--ephemeral"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("One.\n\n>").await;
+    terminal.enter("first", "One.\n\n>").await;
     terminal.press("/exit\r").await;
     assert_eq!(terminal.end().await.code(), Some(0));
     assert!(!terminal.shown().contains("Continue with"), "{}", terminal.shown());
@@ -198,8 +193,7 @@ async fn a_file_can_be_named() {
     assert_eq!(stdout(&home.run(&["chat", "--data", &file, "--continue", "second"]).await), "Two.\n");
     let mut terminal = Terminal::new(&home, &["chat", "--data", &file, "--continue"]);
     terminal.until("Two.\n\n>").await;
-    terminal.press("third\r").await;
-    terminal.until("> third\nTwo.\n\n>").await;
+    terminal.enter("third", "> third\nTwo.\n\n>").await;
     terminal.press(CTRL_D).await;
     assert_eq!(terminal.end().await.code(), Some(0));
     let shown = terminal.shown().replace('\n', "");
@@ -260,8 +254,7 @@ async fn the_latest_conversation_of_a_server_is_continued_and_its_turn_watched()
     assert_eq!(terminal.end().await.code(), Some(0));
     let mut terminal = Terminal::new(&home, &["chat", "--server", &server.url, "--continue"]);
     terminal.until("> second\n! HTTP 529: Overloaded\nRetrying (1/3) in 4").await;
-    terminal.press("third\r").await;
-    terminal.until("Queued: third").await;
+    terminal.enter("third", "Queued: third").await;
     terminal.press("r").await;
     terminal.until("Two.").await;
     terminal.until("> third\nThree.\n\n>").await;

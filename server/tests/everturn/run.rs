@@ -224,6 +224,5 @@ async fn in_a_conversation_a_report_is_shown_as_a_report() {
     let shown = terminal.shown();
     assert!(shown.contains("No report yet (1/3)") && shown.contains("Final report"), "{shown}");
     assert!(!shown.contains("TURN-FAILED"), "{shown}");
-    terminal.press("Again\r").await;
-    terminal.until("No report: the model gave no acceptable final report in 6 attempts").await;
+    terminal.enter("Again", "No report: the model gave no acceptable final report in 6 attempts").await;
 }

@@ -124,44 +124,37 @@ impl Terminal {
 
     /// Waits until this text is on the screen, for however short a time.
     pub(crate) async fn until(&mut self, text: &str) {
-        let seen = async {
-            while !self.shown().contains(text) {
-                if !self.read().await {
-                    return false;
-                }
-            }
-            true
-        };
-        let seen = timeout(DEADLINE, seen).await.unwrap_or(false);
-        assert!(seen, "{text:?} did not come; the screen shows:\n{}", self.shown());
+        self.until_shown(|shown| shown.contains(text), &format!("{text:?} did not come")).await;
     }
 
     /// Waits until the screen ends with this text.
     pub(crate) async fn until_ends(&mut self, text: &str) {
-        let ends = async {
-            while !self.shown().trim_end().ends_with(text) {
-                if !self.read().await {
-                    return false;
-                }
-            }
-            true
-        };
-        let ends = timeout(DEADLINE, ends).await.unwrap_or(false);
-        assert!(ends, "it does not end with {text:?}; the screen shows:\n{}", self.shown());
+        let failure = format!("it does not end with {text:?}");
+        self.until_shown(|shown| shown.trim_end().ends_with(text), &failure).await;
     }
 
     /// Waits until this text is no longer on the screen.
     pub(crate) async fn until_gone(&mut self, text: &str) {
-        let gone = async {
-            while self.shown().contains(text) {
+        self.until_shown(|shown| !shown.contains(text), &format!("{text:?} did not go")).await;
+    }
+
+    async fn until_shown(&mut self, is_wanted: impl Fn(&str) -> bool, failure: &str) {
+        let wanted = async {
+            while !is_wanted(&self.shown()) {
                 if !self.read().await {
                     return false;
                 }
             }
             true
         };
-        let gone = timeout(DEADLINE, gone).await.unwrap_or(false);
-        assert!(gone, "{text:?} did not go; the screen shows:\n{}", self.shown());
+        let wanted = timeout(DEADLINE, wanted).await.unwrap_or(false);
+        assert!(wanted, "{failure}; the screen shows:\n{}", self.shown());
+    }
+
+    /// Enters a line, and waits until this text is on the screen.
+    pub(crate) async fn enter(&mut self, line: &str, text: &str) {
+        self.press(&format!("{line}\r")).await;
+        self.until(text).await;
     }
 
     pub(crate) async fn press(&mut self, keys: &str) {

@@ -47,12 +47,10 @@ async fn a_line_is_edited_recalled_and_pasted_whole() {
     terminal.until("One.\n\n>").await;
     terminal.press(UP).await;
     terminal.until("One.\n\n> abc").await;
-    terminal.press("d\r").await;
-    terminal.until("Two.\n\n>").await;
+    terminal.enter("d", "Two.\n\n>").await;
     terminal.press(&pasted("first\rsecond\r\rfourth")).await;
     terminal.until("fourth").await;
-    terminal.press("\r").await;
-    terminal.until("Three.\n\n>").await;
+    terminal.enter("", "Three.\n\n>").await;
     terminal.press("not this").await;
     terminal.until("> not this").await;
     terminal.press(CTRL_C).await;
@@ -68,8 +66,7 @@ async fn a_new_line_begins_in_three_ways_before_and_during_an_answer() {
     let provider = Loopback::start([gated(&gate), said("Two.")]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/help\r").await;
-    terminal.until("Ctrl-J, Alt+Enter, or \\ before Enter begins a new line.").await;
+    terminal.enter("/help", "Ctrl-J, Alt+Enter, or \\ before Enter begins a new line.").await;
     terminal.until_ends("\n>").await;
     terminal.press("a\nb").await;
     terminal.until("> a\n  b").await;
@@ -77,12 +74,10 @@ async fn a_new_line_begins_in_three_ways_before_and_during_an_answer() {
     terminal.until("> a\n  b\n  c").await;
     terminal.press("\\\rd\\e").await;
     terminal.until("> a\n  b\n  c\n  d\\e").await;
-    terminal.press("\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("", "Hello").await;
     terminal.press("a\nb\u{1b}\rc\\\rd\\e").await;
     terminal.until("Hello\n> a\u{21b5}b\u{21b5}c\u{21b5}d\\e").await;
-    terminal.press("\r").await;
-    terminal.until("Queued: a b c d\\e").await;
+    terminal.enter("", "Queued: a b c d\\e").await;
     gate.open();
     terminal.until("Two.\n\n>").await;
     assert_eq!(asked(&provider), [r#""a\nb\nc\nd\\e""#, r#""a\nb\nc\nd\\e""#]);
@@ -121,25 +116,18 @@ async fn another_conversation_is_begun_or_chosen_even_while_a_turn_waits() {
     let provider = Loopback::start(replies).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/conversations\r").await;
-    terminal.until("No conversations yet.\n\n>").await;
-    terminal.press("plan my week\r").await;
-    terminal.until("One.\n\n>").await;
-    terminal.press("and the next\r").await;
-    terminal.until("Retrying (1/3) in 45s").await;
-    terminal.press("/new\r").await;
-    terminal.until("A new conversation.\n\n>").await;
-    terminal.press("something else\r").await;
-    terminal.until("Two.\n\n>").await;
-    terminal.press("/conversations\r").await;
-    terminal.until("plan my week  (waits until ").await;
+    terminal.enter("/conversations", "No conversations yet.\n\n>").await;
+    terminal.enter("plan my week", "One.\n\n>").await;
+    terminal.enter("and the next", "Retrying (1/3) in 45s").await;
+    terminal.enter("/new", "A new conversation.\n\n>").await;
+    terminal.enter("something else", "Two.\n\n>").await;
+    terminal.enter("/conversations", "plan my week  (waits until ").await;
     terminal.until("\u{25cf}  1  ").await;
     terminal.until("/conversations NUMBER goes on with one; a part of its title is enough.\n\n>").await;
     terminal.press("/conversations nothing\r").await;
     terminal.until("No conversation has \"nothing\" in its title").await;
     terminal.until_ends("\n>").await;
-    terminal.press("/conversations 2\r").await;
-    terminal.until("(esc to cancel, r to retry now)").await;
+    terminal.enter("/conversations 2", "(esc to cancel, r to retry now)").await;
     terminal.press("r").await;
     terminal.until("At last.\n\nAnswered after 1 retry").await;
     terminal.until_ends("\n>").await;
@@ -163,13 +151,11 @@ async fn text_typed_during_a_wait_is_a_message_and_not_key_commands() {
     let provider = Loopback::start([fault::overloaded(), said("Fine."), said("More.")]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Retrying (1/3) in 45s").await;
+    terminal.enter("first", "Retrying (1/3) in 45s").await;
     terminal.press("one more").await;
     terminal.until("Retrying (1/3) in 44s... (esc to cancel, r to retry now)\n> one more").await;
     assert_eq!(provider.counts().requests, 1, "an r in a text is a letter");
-    terminal.press("\r").await;
-    terminal.until("Queued: one more").await;
+    terminal.enter("", "Queued: one more").await;
     terminal.press("kept").await;
     terminal.until("> kept").await;
     terminal.press(ESC).await;
@@ -204,14 +190,12 @@ async fn unsent_text_is_kept_in_the_next_prompt() {
     let provider = Loopback::start([gated(&gate), said("Done.")]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("first", "Hello").await;
     terminal.press(&pasted("two\rlines")).await;
     terminal.until("Hello\n> two\u{21b5}lines").await;
     gate.open();
     terminal.until("Hello again.\n\n> two\n  lines").await;
-    terminal.press("\r").await;
-    terminal.until("Done.\n\n>").await;
+    terminal.enter("", "Done.\n\n>").await;
     assert_eq!(asked(&provider), [r#""first""#, r#""two\nlines""#]);
 }
 
@@ -223,16 +207,12 @@ async fn a_turn_that_failed_or_was_stopped_is_tried_again_over_the_same_history(
     let provider = Loopback::start(replies).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, SHORT), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/retry\r").await;
-    terminal.until("Nothing to retry: nothing was asked yet.\n\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("/retry MODEL asks another model.\n\n>").await;
-    terminal.press("/retry\r").await;
-    terminal.until("Hello").await;
+    terminal.enter("/retry", "Nothing to retry: nothing was asked yet.\n\n>").await;
+    terminal.enter("first", "/retry MODEL asks another model.\n\n>").await;
+    terminal.enter("/retry", "Hello").await;
     terminal.press(CTRL_C).await;
     terminal.until("Stopped.\n\n>").await;
-    terminal.press("/retry\r").await;
-    terminal.until("At last.\n\n>").await;
+    terminal.enter("/retry", "At last.\n\n>").await;
     let last = provider.requests().last().unwrap().json().unwrap();
     let messages: Vec<_> =
         last["messages"].as_array().unwrap().iter().map(|message| &message["content"]).collect();
@@ -249,17 +229,22 @@ async fn retry_settings_are_shown_and_changed() {
     terminal
         .until("Retry settings of all conversations, from the next turn on:\n  preset       exponential\n")
         .await;
-    terminal.press("/settings baseDelayMs 1\r").await;
-    terminal.until("this conversation has not begun: say something first").await;
-    terminal.press("first\r").await;
-    terminal.until("Hello.\n\n>").await;
-    terminal.press("/settings baseDelayMs 900000\r").await;
-    terminal.until("baseDelayMs, is 900000 ms here, but maxDelayMs allows 300000 ms").await;
-    terminal.press("/settings baseDelayMs 1 maxRetries 5\r").await;
-    terminal.until("Retry settings of this conversation, from the next turn on:\n").await;
+    terminal.enter("/settings baseDelayMs 1", "this conversation has not begun: say something first").await;
+    terminal.enter("first", "Hello.\n\n>").await;
+    terminal
+        .enter(
+            "/settings baseDelayMs 900000",
+            "baseDelayMs, is 900000 ms here, but maxDelayMs allows 300000 ms",
+        )
+        .await;
+    terminal
+        .enter(
+            "/settings baseDelayMs 1 maxRetries 5",
+            "Retry settings of this conversation, from the next turn on:\n",
+        )
+        .await;
     terminal.until("  maxRetries   5  (set here)\n  baseDelayMs  1  (set here)\n").await;
-    terminal.press("second\r").await;
-    terminal.until("At last.\n\nAnswered after 2 retries, in ").await;
+    terminal.enter("second", "At last.\n\nAnswered after 2 retries, in ").await;
 }
 
 #[tokio::test]
@@ -272,17 +257,20 @@ async fn a_fallback_chain_is_set_shown_followed_and_cleared() {
     ));
     let mut terminal = Terminal::new(&home, &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("/settings fallback sim/one sim/two\r").await;
-    terminal.until("this conversation has not begun: say something first").await;
+    terminal
+        .enter("/settings fallback sim/one sim/two", "this conversation has not begun: say something first")
+        .await;
     terminal.press("/settings all fallback sim/one sim/three\r").await;
     terminal.until("\"sim/three\" is not a model or route of this server").await;
-    terminal.press("/settings all fallback sim/one sim/two\r").await;
-    terminal.until("Retry settings of all conversations, from the next turn on:\n").await;
+    terminal
+        .enter(
+            "/settings all fallback sim/one sim/two",
+            "Retry settings of all conversations, from the next turn on:\n",
+        )
+        .await;
     terminal.until("  fallback     sim/one -> sim/two  (set here)\n").await;
-    terminal.press("/settings all revert never\r").await;
-    terminal.until("  revert       never  (set here)\n").await;
-    terminal.press("first\r").await;
-    terminal.until("From the other.\n").await;
+    terminal.enter("/settings all revert never", "  revert       never  (set here)\n").await;
+    terminal.enter("first", "From the other.\n").await;
     // Input typed before the prompt reappears belongs to the turn.
     terminal.until("Answered after 1 retry").await;
     terminal.until_ends("\n>").await;
@@ -292,11 +280,9 @@ async fn a_fallback_chain_is_set_shown_followed_and_cleared() {
         .map(|request| request.json().unwrap()["model"].clone())
         .collect::<Vec<_>>();
     assert_eq!(models, ["one", "two"]);
-    terminal.press("/settings all fallback sim/one none\r").await;
-    terminal.until("/settings all fallback sim/one none\n").await;
+    terminal.enter("/settings all fallback sim/one none", "/settings all fallback sim/one none\n").await;
     terminal.until_ends("  quota        fail\n\n>").await;
-    terminal.press("/settings all revert default\r").await;
-    terminal.until("  revert       cooldown-expiry\n").await;
+    terminal.enter("/settings all revert default", "  revert       cooldown-expiry\n").await;
 }
 
 #[tokio::test]
@@ -309,14 +295,10 @@ async fn a_failed_turn_is_tried_again_with_another_model() {
     ));
     let mut terminal = Terminal::new(&home, &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("/retry asks again, /retry MODEL asks another model.\n\n>").await;
-    terminal.press("/retry sim/three\r").await;
-    terminal.until("known models: sim/one, sim/two\n\n>").await;
-    terminal.press("/retry sim/two\r").await;
-    terminal.until("Hello.\n\n>").await;
-    terminal.press("second\r").await;
-    terminal.until("Again.\n\n>").await;
+    terminal.enter("first", "/retry asks again, /retry MODEL asks another model.\n\n>").await;
+    terminal.enter("/retry sim/three", "known models: sim/one, sim/two\n\n>").await;
+    terminal.enter("/retry sim/two", "Hello.\n\n>").await;
+    terminal.enter("second", "Again.\n\n>").await;
     let models: Vec<_> =
         provider.requests().iter().map(|request| request.json().unwrap()["model"].clone()).collect();
     assert_eq!(models, ["one", "two", "two"]);
@@ -435,8 +417,7 @@ async fn waits_for_the_network_are_counted_without_a_maximum() {
     let provider = Loopback::start([said("One.").close_delimited()]).await;
     let mut terminal = Terminal::new(&Home::with_provider(&provider, LONG), &["chat"]);
     terminal.until("\n>").await;
-    terminal.press("first\r").await;
-    terminal.until("One.\n\n>").await;
+    terminal.enter("first", "One.\n\n>").await;
     // It answered before, so a refused connection means that it is not there at the moment.
     let address = provider.address();
     drop(provider);
