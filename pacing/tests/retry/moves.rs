@@ -15,7 +15,7 @@ use super::{
 use everturn_testkit::strategy::config;
 
 proptest! {
-    #![proptest_config(config(8_000))]
+    #![proptest_config(config(2_000))]
 
     #[test]
     fn cycling_goes_round_within_a_step_and_begins_each_step_as_it_is_set(

@@ -90,7 +90,7 @@ fn play(run: &mut RouteRun<RetryPolicy>, beats: Vec<Beat>) -> bool {
 }
 
 proptest! {
-    #![proptest_config(config(20_000))]
+    #![proptest_config(config(5_000))]
 
     #[test]
     fn every_route_follows_its_rules(route in any_route(), preset in any_policy(), known in any_health(), beats in any_beats(), max_wait_ms in 10_000..4 * 3_600_000u64) {

@@ -50,7 +50,7 @@ pub struct ScriptedHost {
     log: Log,
     crash: Crash,
     /// The last saved turn, as JSON.
-    saved: Option<String>,
+    saved: Option<Snapshot>,
     /// The index of the scripted attempt for the first call of the current series of retries, and of the last one
     /// played. A summary starts a new series within a step.
     base: (u32, u32),
@@ -120,13 +120,13 @@ impl ScriptedHost {
         self.note(Fact::Restarted);
     }
 
-    /// Returns the last saved turn, parsed from JSON; `None` if it was never saved.
+    /// Returns the last saved turn, written as JSON and parsed again; `None` if it was never saved.
     ///
     /// # Panics
-    /// If the snapshot cannot be parsed.
+    /// If the snapshot cannot be written or parsed.
     pub fn saved(&self) -> Option<Snapshot> {
-        let json = self.saved.as_deref()?;
-        Some(serde_json::from_str(json).expect("the snapshot parses"))
+        let json = serde_json::to_string(self.saved.as_ref()?).expect("a snapshot is JSON");
+        Some(serde_json::from_str(&json).expect("the snapshot parses"))
     }
 
     /// Schedules an input from outside in this many milliseconds, after all inputs already scheduled until then.
@@ -203,7 +203,7 @@ impl Host for ScriptedHost {
         if self.crash.is_now() {
             return Err(Crashed);
         }
-        self.saved = Some(serde_json::to_string(&turn.snapshot()).expect("a snapshot is JSON"));
+        self.saved = Some(turn.snapshot());
         self.unsaved.clear();
         self.note(Fact::Saved);
         self.publish(effects);
