@@ -24,9 +24,10 @@ const E2E_TIMEOUT: &str = "--test-timeout=300000";
 /// Number of concurrent test files. Each has its own server, and mostly waits for a browser.
 const E2E_AT_ONCE: &str = "--test-concurrency=2";
 
-/// Selects the share of the plans to kill real processes, as `number/shares`, because all of them take minutes.
-const KILL_SHARE: &str = "EVERTURN_KILL_SHARE";
-const KILL_SHARES: u32 = 3;
+/// Select the share of the plans to kill real processes, and of the end-to-end files, as `number/shares`, because all of them take
+/// minutes; `0/1` selects all. By default, each commit runs one of so many.
+const KILL_SHARE: (&str, usize) = ("EVERTURN_KILL_SHARE", 3);
+const E2E_SHARE: (&str, usize) = ("EVERTURN_E2E_SHARE", 2);
 
 /// Names the NATS server for tests, which must not skip then.
 const NATS_SERVER: &str = "EVERTURN_NATS_SERVER";
@@ -78,8 +79,7 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     step("costs", || costs::check(root))?;
     step("lints", || lints(root, &FULL))?;
     step("lints of the default build", || lints(root, &[]))?;
-    let share = kill_share(root);
-    println!("{KILL_SHARE}={share}");
+    let share = share(root, KILL_SHARE);
     let nats = tool::nats_server_in(&target);
     step("Rust tests", || {
         cargo_with(
@@ -110,19 +110,20 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
 /// Runs cargo with a share of the kills, a NATS server and Postgres.
 fn cargo_with(root: &Path, arguments: &[&str], share: &str, nats: &Path) -> Result<()> {
     let mut command = Command::new(cargo_path());
-    command.args(arguments).current_dir(root).env(KILL_SHARE, share).env(NATS_SERVER, nats);
+    command.args(arguments).current_dir(root).env(KILL_SHARE.0, share).env(NATS_SERVER, nats);
     run(command.envs(tool::postgres().map(|programs| (POSTGRES, programs))))
 }
 
-/// Returns the share of the plans to run, selected by the commit or the environment.
-fn kill_share(root: &Path) -> String {
-    if let Ok(share) = env::var(KILL_SHARE) {
-        return share;
-    }
-    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output();
-    let digits = head.map(|output| output.stdout).unwrap_or_default();
-    let sum: u32 = digits.iter().copied().map(u32::from).sum();
-    format!("{}/{KILL_SHARES}", sum % KILL_SHARES)
+/// Returns the share to run, selected by the environment or the commit.
+fn share(root: &Path, (variable, shares): (&str, usize)) -> String {
+    let share = env::var(variable).unwrap_or_else(|_| {
+        let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output();
+        let digits = head.map(|output| output.stdout).unwrap_or_default();
+        let sum: usize = digits.iter().copied().map(usize::from).sum();
+        format!("{}/{shares}", sum % shares)
+    });
+    println!("{variable}={share}");
+    share
 }
 
 fn cargo_path() -> OsString {
@@ -196,8 +197,15 @@ fn end_to_end_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
     files.sort();
+    let share = share(root, E2E_SHARE);
+    let read =
+        |(number, of): (&str, &str)| Some((number.parse().ok()?, of.parse().ok().filter(|of| *of > 0)?));
+    let Some((number, of)) = share.split_once('/').and_then(read) else {
+        bail!("{} is {share:?}: write it like 0/2 or 1/2", E2E_SHARE.0)
+    };
+    let files: Vec<PathBuf> = files.into_iter().skip(number).step_by(of).collect();
     if files.is_empty() {
-        bail!("there are no end-to-end tests in {}", folder.display());
+        bail!("{share} of the end-to-end tests in {} are none", folder.display());
     }
     Ok(files)
 }
