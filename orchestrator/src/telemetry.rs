@@ -29,36 +29,24 @@ const SUBSCRIBERS: &str = "everturn_subscribers";
 
 /// Describes the metrics.
 pub(crate) fn describe() {
+    let seconds = |name, text| describe_histogram!(name, Unit::Seconds, text);
     describe_counter!(STARTED, "Turns that began");
     describe_counter!(SEALED, "Turns that ended, by reason");
     describe_counter!(RETRIES, "Retries that were scheduled, by the category of the failure");
     describe_counter!(CALLS, "Provider calls, by model");
     describe_counter!(FAILED, "Provider calls that failed, by model and category");
-    describe_histogram!(
-        LATENCY,
-        Unit::Seconds,
-        "Time to the first content or to the failure of a provider call, by model and outcome"
-    );
+    seconds(LATENCY, "Time to the first content or to the failure of a provider call, by model and outcome");
     describe_counter!(NO_REPORT, "Replies that came to nothing in turns that must end with a report");
     describe_counter!(COLLAPSED, "Turns whose remaining steps were cut to one by an attempt to report");
-    describe_histogram!(
+    seconds(
         WAITS,
-        Unit::Seconds,
-        "Scheduled waits before retries, by the category of the failure; shared: put off because of another turn"
+        "Scheduled waits before retries, by the category of the failure; shared: put off because of another turn",
     );
-    describe_histogram!(
-        TURNS,
-        Unit::Seconds,
-        "Time from the start of a turn to its end, waits included, by reason"
-    );
-    describe_histogram!(TOOLS, Unit::Seconds, "Time that tools ran, by tool and outcome");
+    seconds(TURNS, "Time from the start of a turn to its end, waits included, by reason");
+    seconds(TOOLS, "Time that tools ran, by tool and outcome");
     describe_counter!(REVIEWS, "Reviews of tool calls that ended, by verdict");
     describe_counter!(REVIEW_ATTEMPTS, "Calls to reviewers, by the verdict of their review");
-    describe_histogram!(
-        REVIEW_TIME,
-        Unit::Seconds,
-        "Time from the start of a review to its end, waits included, by verdict"
-    );
+    seconds(REVIEW_TIME, "Time from the start of a review to its end, waits included, by verdict");
     describe_counter!(TOKENS, "Tokens by model and type: input (cached ones included) and output");
     describe_counter!(HELD, "Calls that were put off because of what others found out, by model");
     describe_gauge!(ACTIVE, "Turns that run or wait");

@@ -86,10 +86,6 @@ impl<'de: 'p, 'p> Visitor<'de> for AnyContent<'p> {
         Ok(Content::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Content<'p>, E> {
-        Ok(Content::Text(Cow::Owned(text)))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content<'p>, A::Error> {
         let mut parts = Vec::new();
         while let Some(part) = items.next_element()? {

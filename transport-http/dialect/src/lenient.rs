@@ -33,10 +33,6 @@ impl<'de> Visitor<'de> for Text {
         Ok(Some(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Option<String>, E> {
-        Ok(Some(text))
-    }
-
     fn visit_unit<E>(self) -> Result<Option<String>, E> {
         Ok(None)
     }

@@ -128,10 +128,6 @@ impl<'de> Deserialize<'de> for Content {
                 Ok(Content::Text(text.to_owned()))
             }
 
-            fn visit_string<E>(self, text: String) -> Result<Content, E> {
-                Ok(Content::Text(text))
-            }
-
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Content, A::Error> {
                 Few::deserialize(SeqAccessDeserializer::new(list)).map(Content::Parts)
             }

@@ -227,10 +227,6 @@ impl<'de> Visitor<'de> for Contents {
         Ok(Content::Text(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Content, E> {
-        Ok(Content::Text(text))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Content, A::Error> {
         let Few(parts) = Few::deserialize(SeqAccessDeserializer::new(list))?;
         Ok(Content::Parts(parts))
