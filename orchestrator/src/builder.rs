@@ -175,7 +175,7 @@ impl Builder {
     }
 
     /// Sets the store for retry settings and target health (which targets are limited, and which answered recently). Default:
-    /// in memory. Read by [`Orchestrator::resume`].
+    /// in memory. Read by [`Orchestrator::resume`]. If it panics, that is an error of the store.
     #[must_use]
     pub fn state(mut self, store: Arc<dyn StateStore>) -> Self {
         self.state = Some(Arc::new(GuardedState(store)));

@@ -42,3 +42,11 @@ fn no_crash_loses_or_doubles_anything() {
 fn the_same_seed_gives_the_same_trace_to_the_letter() {
     worlds::are_replayed(|seed| crash::run(seed, true).trace);
 }
+
+#[test]
+fn worlds_that_found_something_go_well() {
+    for seed in [1_003_556, 2_020_827] {
+        let wrong = crash::run(seed, false).wrong;
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:#?}");
+    }
+}

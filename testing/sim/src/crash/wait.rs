@@ -96,8 +96,9 @@ impl Waits {
             return Err(format!("{id}: waited {waited} ms, {decided_ms} ms were decided"));
         }
         let due = if time.set_back > 0 {
-            // The rest is unknown; at worst the wait starts again with the process.
-            failed.at.max(time.life_began) + decided_ms
+            // The rest is unknown; at worst the wait starts again with the process, and nobody looked at the clock between a
+            // suspend and its being set back, which hides the suspend.
+            failed.at.max(time.life_began) + decided_ms + time.suspended
         } else {
             (failed.at + decided_ms).max(time.life_began)
         };
