@@ -6,8 +6,9 @@ use super::site::Site;
 use crate::home::Server;
 
 /// What is read, and by how much the largest value of the last third may exceed that of the middle third: by a tenth, and this.
+/// What blocks, such as reading the file, takes threads of a pool, which end when they were idle for ten seconds.
 const FIGURES: [(&str, u64); 4] =
-    [("memory (KiB)", 8 * 1024), ("descriptors", 12), ("threads", 4), ("files (KiB)", 4 * 1024)];
+    [("memory (KiB)", 8 * 1024), ("descriptors", 12), ("threads", 16), ("files (KiB)", 4 * 1024)];
 
 #[derive(Default)]
 pub(crate) struct Gauge(Vec<[u64; FIGURES.len()]>);
