@@ -7,9 +7,8 @@ use everturn_wire::ConversationId;
 
 pub use everturn_ports::{MemoryState, StateStore};
 
+pub(crate) use self::{guard::GuardedState, saver::save_changes};
 use crate::JournalError;
-pub(crate) use guard::GuardedState;
-pub(crate) use saver::save_changes;
 
 /// How often a change is repeated because others changed the document meanwhile.
 const MAX_CHANGES: usize = 20;

@@ -151,7 +151,7 @@ impl Terminal {
         assert!(wanted, "{failure}; the screen shows:\n{}", self.shown());
     }
 
-    /// Enters a line, and waits until this text is on the screen.
+    /// Types the rest of a line and Enter, and waits until this text is on the screen.
     pub(crate) async fn enter(&mut self, line: &str, text: &str) {
         self.press(&format!("{line}\r")).await;
         self.until(text).await;

@@ -49,7 +49,7 @@ pub struct ScriptedHost {
     clock: Clock,
     log: Log,
     crash: Crash,
-    /// The last saved turn, as JSON.
+    /// The last saved turn.
     saved: Option<Snapshot>,
     /// The index of the scripted attempt for the first call of the current series of retries, and of the last one
     /// played. A summary starts a new series within a step.

@@ -24,8 +24,8 @@ const E2E_TIMEOUT: &str = "--test-timeout=300000";
 /// Number of concurrent test files. Each has its own server, and mostly waits for a browser.
 const E2E_AT_ONCE: &str = "--test-concurrency=2";
 
-/// Select the share of the plans to kill real processes, and of the end-to-end files, as `number/shares`, because all of them take
-/// minutes; `0/1` selects all. By default, each commit runs one of so many.
+/// Select the share of the plans to kill real processes, and of the end-to-end files, as `number/shares` from `0/1`, which is all:
+/// they take minutes. By default, each commit runs one of so many.
 const KILL_SHARE: (&str, usize) = ("EVERTURN_KILL_SHARE", 3);
 const E2E_SHARE: (&str, usize) = ("EVERTURN_E2E_SHARE", 2);
 
@@ -72,6 +72,8 @@ pub(crate) fn soak(root: &Path, minutes: &str) -> Result<()> {
 /// Runs everything.
 pub(crate) fn all(root: &Path) -> Result<()> {
     let begun = Instant::now();
+    let (number, shares) = share(root, KILL_SHARE)?;
+    let (kills, files) = (format!("{number}/{shares}"), share(root, E2E_SHARE)?);
     let target = target(&metadata(root)?);
     step("tools", || tool::install(root, &target))?;
     step("formatting", || cargo(root, &["fmt", "--all", "--check"]))?;
@@ -79,25 +81,24 @@ pub(crate) fn all(root: &Path) -> Result<()> {
     step("costs", || costs::check(root))?;
     step("lints", || lints(root, &FULL))?;
     step("lints of the default build", || lints(root, &[]))?;
-    let share = share(root, KILL_SHARE);
     let nats = tool::nats_server_in(&target);
     step("Rust tests", || {
         cargo_with(
             root,
             &[&["test", "--locked", "--no-fail-fast", "--workspace"], &FULL[..]].concat(),
-            &share,
+            &kills,
             &nats,
         )
     })?;
     step("Rust tests of the default build", || {
-        cargo_with(root, &["test", "--locked", "--workspace", "--test", "feature"], &share, &nats)
+        cargo_with(root, &["test", "--locked", "--workspace", "--test", "feature"], &kills, &nats)
     })?;
-    step("Rust tests that need Node", || cargo_with(root, &WITH_NODE, &share, &nats))?;
+    step("Rust tests that need Node", || cargo_with(root, &WITH_NODE, &kills, &nats))?;
     step("documentation", || documentation(root))?;
     step("packages", || packages(root))?;
     step("examples", || examples(root))?;
     step("TypeScript", || typescript(root))?;
-    step("end to end", || end_to_end(root, &nats))?;
+    step("end to end", || end_to_end(root, files, &nats))?;
     step("artifacts", || dist::check(root, &built(&metadata(root)?).join("everturn")))?;
     println!("\nall steps passed in {:.0} s", begun.elapsed().as_secs_f32());
     Ok(())
@@ -114,8 +115,8 @@ fn cargo_with(root: &Path, arguments: &[&str], share: &str, nats: &Path) -> Resu
     run(command.envs(tool::postgres().map(|programs| (POSTGRES, programs))))
 }
 
-/// Returns the share to run, selected by the environment or the commit.
-fn share(root: &Path, (variable, shares): (&str, usize)) -> String {
+/// Returns the share to run, selected by the environment or the commit: its number, from 0, and the number of shares.
+fn share(root: &Path, (variable, shares): (&str, usize)) -> Result<(usize, usize)> {
     let share = env::var(variable).unwrap_or_else(|_| {
         let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output();
         let digits = head.map(|output| output.stdout).unwrap_or_default();
@@ -123,7 +124,9 @@ fn share(root: &Path, (variable, shares): (&str, usize)) -> String {
         format!("{}/{shares}", sum % shares)
     });
     println!("{variable}={share}");
-    share
+    let read = |(number, of): (&str, &str)| Some((number.parse().ok()?, of.parse().ok()?));
+    let read = share.split_once('/').and_then(read).filter(|(number, of)| number < of);
+    read.with_context(|| format!("{variable} is {share:?}: write it like 0/{shares}, or 0/1 for all"))
 }
 
 fn cargo_path() -> OsString {
@@ -176,13 +179,13 @@ fn typescript(root: &Path) -> Result<()> {
 }
 
 /// Runs the Node and browser tests against the server's binary.
-fn end_to_end(root: &Path, nats: &Path) -> Result<()> {
+fn end_to_end(root: &Path, share: (usize, usize), nats: &Path) -> Result<()> {
     // With the same targets as `cargo test`, nothing is built twice.
     cargo(root, &[&["build", "--locked", "--workspace", "--bins", "--tests"], &FULL[..]].concat())?;
     let mut command = Command::new("node");
     command
         .args(["--test", "--test-reporter=spec", E2E_AT_ONCE, E2E_TIMEOUT])
-        .args(end_to_end_files(root)?)
+        .args(end_to_end_files(root, share)?)
         .current_dir(root);
     command.env("EVERTURN_BIN", built(&metadata(root)?).join("everturn")).env(NATS_SERVER, nats);
     if let Some(chromium) = tool::chromium() {
@@ -191,21 +194,15 @@ fn end_to_end(root: &Path, nats: &Path) -> Result<()> {
     run(&mut command)
 }
 
-fn end_to_end_files(root: &Path) -> Result<Vec<PathBuf>> {
+fn end_to_end_files(root: &Path, (number, shares): (usize, usize)) -> Result<Vec<PathBuf>> {
     let folder = root.join(tool::E2E);
     let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
     files.sort();
-    let share = share(root, E2E_SHARE);
-    let read =
-        |(number, of): (&str, &str)| Some((number.parse().ok()?, of.parse().ok().filter(|of| *of > 0)?));
-    let Some((number, of)) = share.split_once('/').and_then(read) else {
-        bail!("{} is {share:?}: write it like 0/2 or 1/2", E2E_SHARE.0)
-    };
-    let files: Vec<PathBuf> = files.into_iter().skip(number).step_by(of).collect();
+    let files: Vec<PathBuf> = files.into_iter().skip(number).step_by(shares).collect();
     if files.is_empty() {
-        bail!("{share} of the end-to-end tests in {} are none", folder.display());
+        bail!("{number}/{shares} selects no end-to-end test of {}", folder.display());
     }
     Ok(files)
 }

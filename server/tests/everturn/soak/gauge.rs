@@ -6,9 +6,8 @@ use super::site::Site;
 use crate::home::Server;
 
 /// What is read, and by how much the largest value of the last third may exceed that of the middle third: by a tenth, and this.
-/// What blocks, such as reading the file, takes threads of a pool, which end when they were idle for ten seconds.
 const FIGURES: [(&str, u64); 4] =
-    [("memory (KiB)", 8 * 1024), ("descriptors", 12), ("threads", 16), ("files (KiB)", 4 * 1024)];
+    [("memory (KiB)", 8 * 1024), ("descriptors", 12), ("threads", 4), ("files (KiB)", 4 * 1024)];
 
 #[derive(Default)]
 pub(crate) struct Gauge(Vec<[u64; FIGURES.len()]>);
@@ -28,14 +27,18 @@ impl Gauge {
         self.0.push([field("VmRSS"), descriptors as u64, field("Threads"), bytes / 1024]);
     }
 
-    /// What was still growing in the last third.
-    pub(crate) fn grown(&self) -> Vec<&'static str> {
+    /// What was still growing in the last third. `pool`: so many threads may have begun to do what blocks, such as reading the
+    /// file.
+    pub(crate) fn grown(&self, pool: u64) -> Vec<&'static str> {
         let third = self.0.len() / 3;
         let most =
             |part: &[[u64; FIGURES.len()]], at: usize| part.iter().map(|read| read[at]).max().unwrap_or(0);
         let (middle, last) = (&self.0[third..2 * third], &self.0[2 * third..]);
         let figures = FIGURES.iter().enumerate();
-        let grown = figures.filter(|(at, (_, slack))| most(last, *at) > most(middle, *at) * 11 / 10 + slack);
+        let grown = figures.filter(|(at, (name, slack))| {
+            let slack = slack + if *name == "threads" { pool } else { 0 };
+            most(last, *at) > most(middle, *at) * 11 / 10 + slack
+        });
         grown.map(|(_, (name, _))| name.split(' ').next().unwrap_or(name)).collect()
     }
 }

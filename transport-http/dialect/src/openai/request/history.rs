@@ -228,7 +228,6 @@ impl<'de> Visitor<'de> for Contents {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Content, A::Error> {
-        let Few(parts) = Few::deserialize(SeqAccessDeserializer::new(list))?;
-        Ok(Content::Parts(parts))
+        Few::deserialize(SeqAccessDeserializer::new(list)).map(|Few(parts)| Content::Parts(parts))
     }
 }
