@@ -1,15 +1,23 @@
 //! Turns the panics of a journal into errors.
 
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use async_trait::async_trait;
 use everturn_kernel::Millis;
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
+use futures_util::FutureExt as _;
 
 use super::{
     Commit, Head, Journal, JournalError, Page, Retention, Stored, StoredEvent, Unsealed, Version, Window,
 };
-use crate::{cursor::Cursor, panic::guard};
+use crate::{cursor::Cursor, panic::panic_text};
+
+/// Turns a panic of a store into an error.
+pub(crate) async fn guard<T>(call: impl Future<Output = Result<T, JournalError>>) -> Result<T, JournalError> {
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|panic| {
+        Err(JournalError::Storage(format!("it panicked: {}", panic_text(panic.as_ref()))))
+    })
+}
 
 /// A journal whose panics become errors: it may be anyone's, and the timer and every session depend on it.
 pub(crate) struct Guarded(pub(crate) Arc<dyn Journal>);

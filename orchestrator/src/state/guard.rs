@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::StateStore;
-use crate::{JournalError, panic::guard};
+use crate::{JournalError, journal::guard};
 
 /// A store whose panics become errors: it may be anyone's, and calls and what saves health and limits depend on it.
 pub(crate) struct GuardedState(pub(crate) Arc<dyn StateStore>);

@@ -172,11 +172,18 @@ impl<'h> Order<'h> {
             Outcome::Stale(found) => {
                 let last = self.of_version.range(..=found).next_back();
                 let (version, at) = last.ok_or("nobody stored that version")?;
-                let may_be = |(after, began): &(Version, u64)| after == version && *began < ended;
-                if *version == found || (self.is_last(*at) && self.unseen.iter().any(may_be)) {
+                if *version == found {
                     return Ok(vec![self.place(*at)]);
                 }
-                Err("nobody stored that version".to_owned())
+                let may_be = |(after, began): &(Version, u64)| after == version && *began < ended;
+                let is_unseen = self.is_last(*at) && self.unseen.iter().any(may_be);
+                // Only read or listed, never loaded, so nobody was told its version.
+                let next = at + 1;
+                let is_next = next < self.states.len() && !self.of_version.values().any(|at| *at == next);
+                let places = [(is_unseen, *at), (is_next, next)].into_iter();
+                let places: Vec<_> =
+                    places.filter(|(may_be, _)| *may_be).map(|(_, at)| self.place(at)).collect();
+                if places.is_empty() { Err("nobody stored that version".to_owned()) } else { Ok(places) }
             }
             Outcome::NotStored => Ok(Vec::new()),
             Outcome::Stored(_) | Outcome::Unknown => {

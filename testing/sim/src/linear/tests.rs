@@ -65,6 +65,19 @@ fn nothing_is_found_where_nothing_is_wrong() {
     assert_eq!(check(&[]), Vec::<String>::new());
 }
 
+/// The last append before the removal lost its answer and was read, but never loaded.
+#[test]
+fn a_refusal_may_name_a_version_that_nobody_else_was_told() {
+    let mut history = history();
+    tell(&mut history, 24, append("u", 17, Unknown));
+    tell(&mut history, 26, read(None, &["a", "c", "e", "f", "u"]));
+    tell(&mut history, 29, append("j", 17, Stale(Version(18))));
+    assert_eq!(check(&history), Vec::<String>::new());
+    // But not before that append began.
+    tell(&mut history, 13, append("k", 10, Stale(Version(18))));
+    assert!(check(&history).iter().any(|found| found.contains("is older than journal 3 from 13 to 14")));
+}
+
 type Bug = (&'static str, fn(&mut Vec<Operation>), &'static str);
 
 /// What is wrong, how it is planted, and what is said about it.
