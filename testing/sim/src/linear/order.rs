@@ -183,7 +183,15 @@ impl<'h> Order<'h> {
                 let places = [(is_unseen, *at), (is_next, next)].into_iter();
                 let places: Vec<_> =
                     places.filter(|(may_be, _)| *may_be).map(|(_, at)| self.place(at)).collect();
-                if places.is_empty() { Err("nobody stored that version".to_owned()) } else { Ok(places) }
+                if places.is_empty() {
+                    let after = (version, self.states[*at], self.states.get(next));
+                    let (unseen, removal) = (&self.unseen, self.before_removal);
+                    return Err(format!(
+                        "nobody stored that version, which would be after {after:?}, state {next} of {removal} before the \
+                         removal; unseen after a version, from a time on: {unseen:?}"
+                    ));
+                }
+                Ok(places)
             }
             Outcome::NotStored => Ok(Vec::new()),
             Outcome::Stored(_) | Outcome::Unknown => {
