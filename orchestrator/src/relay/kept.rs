@@ -45,9 +45,11 @@ impl Kept {
     /// Returns the kept turn of a request.
     pub(super) async fn find(&self, store: Option<&Arc<dyn StateStore>>, key: &CallKey) -> Option<Turn> {
         let store = store?;
-        if !lock(self.left.get_or_init(|| read_all(store)).await).remove(key) {
-            return None;
-        }
+        let left = self.left.get_or_try_init(|| read_all(store)).await;
+        let left = left.inspect_err(|error| {
+            tracing::warn!(%error, "kept waits of calls could not be read: this call starts over, the next tries again");
+        });
+        lock(left.ok()?).take(key)?;
         let json = store.read(&document(key)).await.ok()??;
         let mut waits: Waits = serde_json::from_str(&json).ok()?;
         Turn::restore(waits.remove(&key.name())?.turn).ok()
@@ -100,19 +102,22 @@ fn document(key: &CallKey) -> String {
     format!("calls/{}", key.shard(DOCUMENTS))
 }
 
-/// Returns the keys of all waits. What cannot be read starts over.
-async fn read_all(store: &Arc<dyn StateStore>) -> Mutex<HashSet<CallKey>> {
+/// Returns the keys of all waits. A document that is damaged has none.
+async fn read_all(store: &Arc<dyn StateStore>) -> Result<Mutex<HashSet<CallKey>>, JournalError> {
     let mut left = HashSet::new();
     for number in 0..DOCUMENTS {
-        let json = store.read(&format!("calls/{number}")).await.ok().flatten();
+        let json = store.read(&format!("calls/{number}")).await?;
         let waits: Waits = json.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         left.extend(waits.keys().filter_map(|name| CallKey::parse(name)));
     }
-    Mutex::new(left)
+    Ok(Mutex::new(left))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use async_trait::async_trait;
     use everturn_kernel::{Effects, Settings};
 
     use super::*;
@@ -145,6 +150,41 @@ mod tests {
         assert!(next.find(store, &key).await.is_some());
         next.keep(store, &key, None, Millis(1)).await;
         assert!(Kept::default().find(store, &key).await.is_none());
+    }
+
+    /// Fails until it is told to work.
+    #[derive(Default)]
+    struct Failing(MemoryState, AtomicBool);
+
+    #[async_trait]
+    impl StateStore for Failing {
+        async fn read(&self, name: &str) -> Result<Option<String>, JournalError> {
+            if !self.1.load(Ordering::Relaxed) {
+                return Err(JournalError::Storage("no disk".to_owned()));
+            }
+            self.0.read(name).await
+        }
+
+        async fn write(&self, name: &str, json: String) -> Result<(), JournalError> {
+            self.0.write(name, json).await
+        }
+
+        async fn delete(&self, name: &str) -> Result<(), JournalError> {
+            self.0.delete(name).await
+        }
+    }
+
+    #[tokio::test]
+    async fn waits_that_could_not_be_read_at_first_are_found_later() {
+        let failing = Arc::new(Failing::default());
+        let store: Arc<dyn StateStore> = failing.clone();
+        let (store, key, kept) = (Some(&store), CallKey::of_bytes(b"a"), Kept::default());
+        failing.1.store(true, Ordering::Relaxed);
+        Kept::default().keep(store, &key, Some((Millis(10), turn())), Millis(1)).await;
+        failing.1.store(false, Ordering::Relaxed);
+        assert!(kept.find(store, &key).await.is_none());
+        failing.1.store(true, Ordering::Relaxed);
+        assert!(kept.find(store, &key).await.is_some());
     }
 
     #[tokio::test]
