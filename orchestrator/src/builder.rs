@@ -11,8 +11,8 @@ use everturn_pacing::RetryPolicy;
 use everturn_wire::RetrySettings;
 
 use crate::{
-    Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, Reviewer, StateStore,
-    SystemClock, Tool, ToolSource,
+    Clock, Cluster, Compactor, Journal, MemoryJournal, Observer, Orchestrator, StateStore, SystemClock, Tool,
+    ToolSource,
     catalog::Catalog,
     compaction::Compactions,
     health::SharedHealth,
@@ -20,6 +20,7 @@ use crate::{
     pacing::Pacing,
     permission::Permissions,
     report::RequiredReports,
+    session::Reviews,
     state::GuardedState,
     usage::{Prices, UsageBook},
 };
@@ -49,23 +50,17 @@ pub struct Builder {
     max_tool_result: usize,
     max_live_output: usize,
     permissions: Permissions,
-    reviewer: Option<Arc<dyn Reviewer>>,
-    /// Id of the model or route that reviews tool calls.
-    review_model: Option<String>,
+    reviewer: Option<Reviews>,
     reports: RequiredReports,
     usual_max_steps: Option<u32>,
     compactions: Compactions,
     /// Whether long histories are summarized, and by which model or route; `None` = the turn's own.
     compacts: Option<Option<String>>,
-    /// Shared with the reviewers' orchestrator.
     health: Arc<SharedHealth>,
-    /// Shared with the reviewers' orchestrator, like the health.
     memory: Arc<Memory>,
     pacing: Arc<Pacing>,
     usage: Arc<UsageBook>,
     prices: Prices,
-    /// Whether its turns are reviews.
-    for_reviews: bool,
     cluster: Option<Cluster>,
 }
 
@@ -105,7 +100,6 @@ impl Builder {
             max_live_output: MAX_LIVE_OUTPUT,
             permissions: Permissions::default(),
             reviewer: None,
-            review_model: None,
             reports: RequiredReports::default(),
             usual_max_steps: None,
             compactions: Compactions::default(),
@@ -115,7 +109,6 @@ impl Builder {
             pacing: Arc::default(),
             usage: Arc::default(),
             prices: Prices::default(),
-            for_reviews: false,
             cluster: None,
         }
     }

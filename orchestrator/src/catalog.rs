@@ -78,12 +78,6 @@ impl Catalog {
     pub fn context_window(&mut self, model: impl Into<String>, tokens: u64) {
         Arc::make_mut(&mut self.models.windows).insert(model.into(), tokens);
     }
-
-    /// Returns the same models and routes with the default policy.
-    pub(crate) fn plain(&self) -> Self {
-        let routes = self.routes.iter().map(|(id, targets, _)| (id.clone(), targets.clone(), None));
-        Self { models: self.models.clone(), routes: routes.collect(), background: self.background.clone() }
-    }
 }
 
 /// What a catalog's routes are made with.

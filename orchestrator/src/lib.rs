@@ -23,7 +23,6 @@ mod journal;
 mod log;
 mod memory;
 mod model;
-mod model_reviewer;
 mod model_settings;
 mod names;
 mod new_id;

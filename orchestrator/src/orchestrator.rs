@@ -2,6 +2,7 @@
 
 mod again;
 mod approval;
+mod ask;
 mod cluster;
 mod command;
 mod compact;
@@ -48,8 +49,6 @@ pub struct Orchestrator {
     registry: Arc<Registry>,
     ports: Arc<Ports>,
     calls: Arc<Calls>,
-    /// Runs the reviewers' conversations.
-    hidden: Option<Arc<Self>>,
 }
 
 /// A request to start a turn: [`StartTurn::new`], then whatever differs from the defaults.
@@ -235,19 +234,12 @@ impl Orchestrator {
         let home = Home { loaded: Arc::default(), timers, shutdown, observers, peers, memory };
         let registry = Arc::new(Registry::new(journal, clock, retry, ports.model_settings.clone(), home));
         waker.set(&registry, &ports, &calls);
-        Self { registry, ports, calls, hidden: None }
-    }
-
-    pub(crate) fn with_hidden(self, hidden: Option<Self>) -> Self {
-        Self { hidden: hidden.map(Arc::new), ..self }
+        Self { registry, ports, calls }
     }
 
     /// Replaces all models and routes. Turns that are running keep theirs by name: their next call uses the new provider, and
     /// fails if their model is gone.
     pub fn offer(&self, catalog: Catalog) {
-        if let Some(hidden) = self.hidden() {
-            hidden.offer(catalog.plain());
-        }
         self.ports.models.replace(catalog);
         // A key may have been replaced.
         self.ports.health.forget_rejected_keys();
@@ -265,12 +257,6 @@ impl Orchestrator {
         let allowed =
             all.into_iter().filter_map(|(name, patterns)| Some((name, Arc::new(Allowed::new(patterns)?))));
         self.ports.models.allow(allowed.collect());
-    }
-
-    /// Returns the hidden conversations in which a model reviews tool calls: those in progress and some recent ones. They are
-    /// read-only. `None` if no model reviews.
-    pub fn hidden(&self) -> Option<&Self> {
-        self.hidden.as_deref()
     }
 
     #[cfg(test)]

@@ -7,10 +7,13 @@ mod go_to;
 mod host;
 mod image;
 mod missing;
+mod model_call;
 mod ports;
 mod refused;
 mod request;
+mod review;
 mod settle;
+mod side_call;
 mod summary;
 mod turn_task;
 
@@ -36,7 +39,9 @@ pub(crate) use branch::{Fork, NoFork, fork, loose_end, standing, user_messages};
 pub(crate) use enter::{begin, go_on_if_due, may_continue, send};
 pub(crate) use ports::Ports;
 pub(crate) use request::may_summarize;
+pub(crate) use review::{ModelReviewer, Reviews};
 pub(crate) use settle::close_idle;
+pub(crate) use side_call::{SideCall, Unanswered};
 pub(crate) use turn_task::{TurnSettings, TurnTask};
 
 /// Runs turns until none is left or one is parked, then leaves the seat. Turns are boxed, because this future would hold each
@@ -49,7 +54,7 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
     let mut is_refused = false;
     while let Some(mut task) = next.take() {
         let TurnTask { turn, effects, settings, owed, opening } = &mut *task;
-        let _active = (!ports.for_reviews).then(GaugeGuard::active_turn);
+        let _active = GaugeGuard::active_turn();
         if ports.permissions.may_ask(&settings.tools) {
             read_grants(&ports, &conversation).await;
         }

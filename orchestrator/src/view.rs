@@ -83,12 +83,6 @@ impl View {
         Some(RetrySettingsState { conversation_id, ..state.clone() })
     }
 
-    /// Returns the hidden conversations, which only the administrator sees. `None` if no model reviews.
-    pub fn hidden(&self) -> Option<Self> {
-        let all = self.all.hidden().filter(|_| self.name().is_none())?.clone();
-        Some(Self { all, caller: self.caller.clone(), doing: self.doing })
-    }
-
     /// Returns the same view, used for this command.
     #[must_use]
     pub fn doing(&self, command: &'static str) -> Self {

@@ -14,7 +14,6 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use everturn_kernel::Provider as ModelApi;
 use everturn_orchestrator::{Catalog, Orchestrator};
 use everturn_provider::{Demo, Redactor};
 use everturn_wire::Priority;
@@ -107,16 +106,6 @@ impl Providers {
     /// Returns all of them, those of the configuration first.
     pub(crate) fn all(&self) -> Vec<Arc<Made>> {
         self.0.configured.iter().chain(&*self.added()).cloned().collect()
-    }
-
-    /// Returns the API of a model, and the provider's name of it. Of a route, those of its first model.
-    pub(crate) fn api_of(&self, id: &str) -> Option<(Arc<dyn ModelApi>, String)> {
-        let route = id.strip_prefix("route/");
-        let first =
-            route.and_then(|name| self.0.routes.iter().find(|known| known.name == name)?.targets.first());
-        let (provider, model) = first.map_or(id, String::as_str).split_once('/')?;
-        let made = self.all().into_iter().find(|made| made.provider.name == provider)?;
-        Some((made.api().clone(), model.to_owned()))
     }
 
     /// Returns the file that added providers are kept in.

@@ -68,10 +68,8 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
         let clock = SystemClock::default();
         tokio::spawn(retention::run(orchestrator.clone(), journal, config.keep, move || clock.now()))
     });
-    let titling = config
-        .titles
-        .clone()
-        .map(|titles| tokio::spawn(titles::keep_up(orchestrator.clone(), providers.clone(), titles)));
+    let titling =
+        config.titles.clone().map(|titles| tokio::spawn(titles::keep_up(orchestrator.clone(), titles)));
     let logins = tokio::spawn(servers.clone().keep_up(config.login_file.clone()));
     let sweeping = tokio::spawn(retention::drop_ephemeral(orchestrator.clone()));
     let program = env::args().next().unwrap_or_else(|| "everturn".to_owned());

@@ -2,18 +2,14 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use everturn_kernel::{Op, Request, StreamEvent};
 use everturn_orchestrator::{Orchestrator, Take, Window};
-use everturn_wire::{
-    Chunk, ConversationId, ConversationStatus, DoneReason, Message, Role, StoredChunk, Usage,
-};
-use futures_util::{StreamExt as _, stream::BoxStream};
+use everturn_wire::{Chunk, ConversationId, ConversationStatus, DoneReason, Role, StoredChunk};
 use tokio::{
     sync::{Semaphore, broadcast::error::RecvError},
     time::timeout,
 };
 
-use crate::{config::Titles, providers::Providers};
+use crate::config::Titles;
 
 /// Maximum time for a title, and number of titles made at once.
 const TIME: Duration = Duration::from_secs(60);
@@ -32,7 +28,7 @@ const INSTRUCTIONS: &str = "Write a title for this conversation: two to six word
                             without a full stop. Answer with the title alone.";
 
 /// Gives titles to conversations whose first turn ends, until the orchestrator is gone.
-pub(crate) async fn keep_up(orchestrator: Orchestrator, providers: Providers, titles: Titles) {
+pub(crate) async fn keep_up(orchestrator: Orchestrator, titles: Titles) {
     let (mut changes, places) = (orchestrator.status_changes(), Arc::new(Semaphore::new(AT_ONCE)));
     let mut seen: VecDeque<ConversationId> = VecDeque::new();
     loop {
@@ -54,21 +50,16 @@ pub(crate) async fn keep_up(orchestrator: Orchestrator, providers: Providers, ti
             seen.pop_front();
         }
         seen.push_back(id.clone());
-        let (orchestrator, providers, titles) = (orchestrator.clone(), providers.clone(), titles.clone());
+        let (orchestrator, titles) = (orchestrator.clone(), titles.clone());
         tokio::spawn(async move {
             let _place = place;
-            make(&orchestrator, &providers, &titles, &id).await;
+            make(&orchestrator, &titles, &id).await;
         });
     }
 }
 
 /// Makes a title, unless a person has given one. A failure leaves the title as it is.
-async fn make(
-    orchestrator: &Orchestrator,
-    providers: &Providers,
-    titles: &Titles,
-    id: &ConversationId,
-) -> Option<()> {
+async fn make(orchestrator: &Orchestrator, titles: &Titles, id: &ConversationId) -> Option<()> {
     let turns = orchestrator.metrics(id).await.ok()?;
     let [only] = &turns[..] else { return None };
     if only.reason != Some(DoneReason::Stop) {
@@ -80,55 +71,18 @@ async fn make(
     let [asked, answered] = [Role::User, Role::Assistant].map(|role| said(&chunks, role));
     let known = orchestrator.title(id).await.ok().filter(|title| is_automatic(title, &asked))?;
     let model = titles.model.clone().or(only.model.clone())?;
-    let is_free = |target: &everturn_wire::TargetState| target.target != model || target.until.is_none();
-    if answered.is_empty() || !orchestrator.targets().iter().all(is_free) {
+    if answered.is_empty() {
         return None;
     }
-    let (api, name) = providers.api_of(&model)?;
-    let text = format!("{INSTRUCTIONS}\n\n<user>\n{asked}\n</user>\n<assistant>\n{answered}\n</assistant>");
-    let events = api.stream(Request {
-        op: Op { step: 0, attempt: 0 },
-        model: name,
-        messages: vec![Message::new(Role::User, [Chunk::Text { text }])],
-        tools: Arc::default(),
-        parameters: Arc::default(),
-        max_output_tokens: None,
-        reasoning_effort: None,
-        eager_calls: false,
-        trace: None,
-    });
-    let mut used = Usage::default();
-    let written = timeout(TIME, written(events, &mut used))
-        .await
-        .unwrap_or_else(|_| Err("no answer in time".to_owned()));
-    orchestrator.count_call(id, &model, &used, written.is_err());
-    let written = written.inspect_err(|why| tracing::debug!(conversation = %id, why, "no title")).ok()?;
-    let title = plain(&written)?;
+    let question =
+        format!("{INSTRUCTIONS}\n\n<user>\n{asked}\n</user>\n<assistant>\n{answered}\n</assistant>");
+    let written = timeout(TIME, orchestrator.ask(id, &model, question)).await.ok()?;
+    let written =
+        written.inspect_err(|why| tracing::debug!(conversation = %id, why = why.message, "no title"));
+    let title = plain(&written.ok()?)?;
     // A person may have named it meanwhile.
     orchestrator.title(id).await.ok().filter(|now| *now == known)?;
     orchestrator.rename(id, &title).await.ok().map(drop)
-}
-
-/// Returns what the model writes, and notes its token counts.
-///
-/// # Errors
-/// Why the call failed.
-async fn written(mut events: BoxStream<'_, StreamEvent>, used: &mut Usage) -> Result<String, String> {
-    let mut written = String::new();
-    while let Some(event) = events.next().await {
-        match event {
-            StreamEvent::Text(text) => written.push_str(&text),
-            StreamEvent::Usage(counts) => *used = counts,
-            StreamEvent::Failed(failure) => return Err(failure.message),
-            StreamEvent::Finished(_) => break,
-            _ => {}
-        }
-        // It writes something else, which `plain` refuses.
-        if written.len() > SHOWN {
-            break;
-        }
-    }
-    Ok(written)
 }
 
 /// Returns the first texts of one side.

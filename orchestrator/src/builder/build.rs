@@ -6,12 +6,11 @@ use everturn_kernel::Compaction;
 
 use super::Builder;
 use crate::{
-    Clock, Exponential, Journal, MemoryJournal, MemoryState, Orchestrator, Patient,
+    Clock, Journal, MemoryState, Orchestrator, Patient,
     catalog::{Defaults, Offered},
     clock::Steady,
     cluster::Peers,
     journal::{Configured, Guarded},
-    model_reviewer::{INSTRUCTIONS, ModelReviewer, PendingReviews},
     model_settings::ModelSettingsStore,
     observer::Observers,
     permission::{GrantStore, Permissions},
@@ -26,9 +25,8 @@ use crate::{
 impl Builder {
     /// Builds the orchestrator. Turns run on the tokio runtime from which its methods are called.
     #[must_use]
-    pub fn build(mut self) -> Orchestrator {
+    pub fn build(self) -> Orchestrator {
         telemetry::describe();
-        let hidden = self.review_model.take().map(|model| self.reviewers(model));
         let tools = Toolbox::new(self.tools, self.tool_sources);
         let mut settings = self.settings;
         if !self.unbounded_waits {
@@ -57,35 +55,30 @@ impl Builder {
         });
         let observers = Observers::new(self.observer);
         let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
-        if !self.for_reviews {
-            self.usage.set_up(store.clone(), self.prices);
-        }
+        self.usage.set_up(store.clone(), self.prices);
         let retry = Arc::new(RetryScopes::new(store.clone(), self.retry));
         let model_settings = ModelSettingsStore::new(store.clone());
         let grants = GrantStore::new(store.clone());
         let permissions = Permissions { grants, ..self.permissions };
         let peers = self.cluster.map(|cluster| Arc::new(Peers::new(cluster)));
-        let orchestrator = Orchestrator::new(
+        Orchestrator::new(
             journal.clone(),
             clock.clone(),
             observers,
             retry.clone(),
             peers.clone(),
-            self.memory,
+            self.memory.clone(),
             |timers, shutdown| {
-                if !self.for_reviews {
-                    self.pacing.wake_by(&timers, clock.clone());
-                }
+                self.pacing.wake_by(&timers, clock.clone());
                 Ports {
                     models,
                     health: self.health,
                     pacing: self.pacing,
                     usage: self.usage,
-                    for_reviews: self.for_reviews,
                     state: self.state,
                     tools,
                     permissions,
-                    reviewer: self.reviewer,
+                    reviewer: self.reviewer.map(Arc::new),
                     reports: self.reports,
                     usual_max_steps: self.usual_max_steps,
                     compactions: self.compactions,
@@ -100,36 +93,13 @@ impl Builder {
                     max_live_output: self.max_live_output,
                     retry,
                     model_settings,
+                    memory: self.memory,
                     timers,
                     shutdown,
                     status: StatusChanges::default(),
                     peers,
                 }
             },
-        );
-        orchestrator.with_hidden(hidden)
-    }
-
-    /// Builds the in-memory orchestrator in which the model reviews tool calls.
-    fn reviewers(&mut self, model: String) -> Orchestrator {
-        let (journal, pending) = (Arc::new(MemoryJournal::new()), Arc::new(PendingReviews::default()));
-        let orchestrator = Self {
-            // The review itself is repeated, so its turns only move to other targets.
-            catalog: self.catalog.plain(),
-            policy: Exponential { max_retries: 0, ..Exponential::default() }.into(),
-            clock: self.clock.clone(),
-            health: self.health.clone(),
-            memory: self.memory.clone(),
-            pacing: self.pacing.clone(),
-            usage: self.usage.clone(),
-            for_reviews: true,
-            journal: journal.clone(),
-            observer: Some(pending.clone()),
-            system_prompt: Some(INSTRUCTIONS.to_owned()),
-            ..Self::new()
-        }
-        .build();
-        self.reviewer = Some(Arc::new(ModelReviewer::new(orchestrator.clone(), journal, pending, model)));
-        orchestrator
+        )
     }
 }

@@ -5,7 +5,11 @@ use std::{sync::Arc, time::Duration};
 use everturn_wire::RequiredReport;
 
 use super::Builder;
-use crate::{Policy, Reviewer, Tool, ToolSource, route::PREFIX};
+use crate::{
+    Policy, Reviewer, Tool, ToolSource,
+    route::PREFIX,
+    session::{ModelReviewer, Reviews},
+};
 
 impl Builder {
     /// Adds a tool. It replaces a tool with the same name.
@@ -42,15 +46,15 @@ impl Builder {
     /// Sets the reviewer for tools with [`Policy::Review`]. Default: none, so every review fails.
     #[must_use]
     pub fn reviewer(mut self, reviewer: Arc<dyn Reviewer>) -> Self {
-        self.reviewer = Some(reviewer);
+        self.reviewer = Some(Reviews::Own(reviewer));
         self
     }
 
-    /// Lets a model or route, given by its id, review tools with [`Policy::Review`]. It runs in separate hidden conversations
-    /// ([`hidden`](crate::Orchestrator::hidden)), without tools or retries, and receives the user's message and the full call.
+    /// Lets a model or route, given by its id, review tools with [`Policy::Review`], in place of a [`reviewer`](Self::reviewer). It
+    /// has no tools, and receives the user's messages, the full call and its own earlier reviews in the conversation.
     #[must_use]
     pub fn review_with(mut self, model: impl Into<String>) -> Self {
-        self.review_model = Some(model.into());
+        self.reviewer = Some(Reviews::Model(ModelReviewer::new(model.into())));
         self
     }
 

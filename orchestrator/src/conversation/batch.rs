@@ -298,11 +298,6 @@ impl Batch {
         turn.target().map(|target| target.name.clone()).or_else(|| self.head.model.clone())
     }
 
-    /// Leaves the turn out of the metrics of turns; its tokens are still counted.
-    pub(crate) fn count_only_tokens(&mut self) {
-        self.counts.retain(|count| matches!(count, Count::Tokens(..)));
-    }
-
     /// Returns the number of calls that the turn has made to answer, without those that a restart repeated.
     pub(crate) fn provider_calls(&self, turn: &Turn) -> u32 {
         let is_one_more = match turn.want() {

@@ -43,12 +43,7 @@ struct Parts(Weak<Registry>, Weak<Ports>, Weak<Calls>);
 
 impl Parts {
     fn get(&self) -> Option<Orchestrator> {
-        Some(Orchestrator {
-            registry: self.0.upgrade()?,
-            ports: self.1.upgrade()?,
-            calls: self.2.upgrade()?,
-            hidden: None,
-        })
+        Some(Orchestrator { registry: self.0.upgrade()?, ports: self.1.upgrade()?, calls: self.2.upgrade()? })
     }
 }
 

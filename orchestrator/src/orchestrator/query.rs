@@ -8,14 +8,13 @@ use std::{
 use everturn_kernel::{Target, Wait};
 use everturn_wire::{
     CallerName, ConversationId, ConversationState, ConversationStatus, ConversationSummary,
-    DEFAULT_WORKSPACE, FailedAttempt, HistoryWindow, TargetState, Tools, TurnId, TurnMetrics, Usage,
-    UsageReport,
+    DEFAULT_WORKSPACE, FailedAttempt, HistoryWindow, TargetState, Tools, TurnId, TurnMetrics, UsageReport,
 };
 
 use super::Orchestrator;
 use crate::{
     Cursor, Error, Head, ListCursor, Page, SubscribeFrom, Subscription, Take, UsageQuery, Window,
-    attempt::Attempts, conversation::Conversation, session, subscription::Source, usage::Figures,
+    attempt::Attempts, conversation::Conversation, session, subscription::Source,
 };
 
 impl Orchestrator {
@@ -302,16 +301,6 @@ impl Orchestrator {
     ) -> Result<UsageReport, Error> {
         let now = self.ports.clock.now();
         self.ports.usage.report(query, caller.map(CallerName::as_str), now).await
-    }
-
-    /// Counts a call that somebody else made for a conversation, such as for its title, as a request of its caller. `model`: the
-    /// model or route that was asked.
-    pub fn count_call(&self, id: &ConversationId, model: &str, used: &Usage, is_refused: bool) {
-        let (usage, now) = (&self.ports.usage, self.ports.clock.now());
-        let figures = Figures { requests: 1, refusals: is_refused.into(), ..Figures::from(used) };
-        for target in self.ports.models.now().targets_of(&[model.to_owned()]).iter().take(1) {
-            usage.add(id.caller(), target, now, &figures);
-        }
     }
 
     /// Returns all targets in the order in which they were added, each with its current problem, if any; of several,

@@ -5,6 +5,7 @@ mod attempts;
 mod check;
 mod compact;
 mod pace;
+mod review;
 mod tools;
 mod usage;
 
@@ -134,9 +135,6 @@ impl<'s> TurnHost<'s> {
         if turn.outcome().is_some() {
             self.follow(&mut batch, turn, closing, now);
         }
-        if self.shared.for_reviews {
-            batch.count_only_tokens();
-        }
         let ended = turn.outcome().filter(|_| self.next.is_none());
         batch.head.end_reason = ended.map(|outcome| outcome.reason.clone());
         batch
@@ -233,7 +231,7 @@ impl Host for TurnHost<'_> {
         let (lines, calls) = (mem::take(&mut batch.lines), batch.provider_calls(turn));
         let used = batch.used;
         let stale = self.conversation.publish(batch, version, turn, next);
-        for (turn_id, line) in lines.iter().filter(|_| !self.shared.for_reviews) {
+        for (turn_id, line) in &lines {
             line.write(id, turn_id, turn, self.settings.model.id(), calls);
         }
         self.count_usage(turn, used, now);

@@ -6,6 +6,7 @@ use everturn_kernel::{Settings, Target};
 use everturn_pacing::RetryPolicy;
 use everturn_wire::{ConversationId, Priority};
 
+use super::Reviews;
 use crate::{
     catalog::Offered,
     clock::Clock,
@@ -13,13 +14,13 @@ use crate::{
     compaction::Compactions,
     health::SharedHealth,
     journal::{Commit, Configured, Journal, JournalError, Version},
+    memory::Memory,
     model::Choice,
     model_settings::ModelSettingsStore,
     pacing::Pacing,
     permission::Permissions,
     report::RequiredReports,
     retry_settings::{Base, RetryScopes, Set},
-    reviewer::Reviewer,
     route::Route,
     schedule,
     shutdown::{Shutdown, Stage},
@@ -40,13 +41,10 @@ pub(crate) struct Ports {
     /// Where health and pacing are persisted; `None` = in memory only.
     pub(crate) state: Option<Arc<dyn StateStore>>,
     pub(crate) tools: Toolbox,
-    /// Whether its turns are reviews: they do not wait, but fail if a call would have to wait, and are neither counted nor logged as
-    /// turns.
-    pub(crate) for_reviews: bool,
     /// Decides what must happen before a tool call runs.
     pub(crate) permissions: Permissions,
     /// Reviews calls; `None` = nobody does, and calls that need a review fail it.
-    pub(crate) reviewer: Option<Arc<dyn Reviewer>>,
+    pub(crate) reviewer: Option<Arc<Reviews>>,
     /// The reports that turns must end with, unless their message specifies one.
     pub(crate) reports: RequiredReports,
     /// The maximum number of steps if the settings have none and no report is required.
@@ -71,6 +69,7 @@ pub(crate) struct Ports {
     pub(crate) retry: Arc<RetryScopes>,
     /// What conversations set for their model.
     pub(crate) model_settings: ModelSettingsStore,
+    pub(crate) memory: Arc<Memory>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) shutdown: Arc<Shutdown>,
     pub(crate) status: StatusChanges,

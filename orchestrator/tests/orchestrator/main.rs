@@ -3,6 +3,7 @@
 
 mod again;
 mod approval;
+mod ask;
 mod attempts;
 mod branch;
 mod chains;

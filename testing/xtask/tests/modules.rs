@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 51] = [
+const ALLOWED: [(&str, &[&str]); 50] = [
     ("cursor", &[]),
     ("retry_scope", &[]),
     ("json", &[]),
@@ -242,7 +242,6 @@ const ALLOWED: [(&str, &[&str]); 51] = [
             "usage",
         ],
     ),
-    ("model_reviewer", &["error", "journal", "new_id", "observer", "orchestrator", "reviewer"]),
     (
         "builder",
         &[
@@ -255,7 +254,6 @@ const ALLOWED: [(&str, &[&str]); 51] = [
             "journal",
             "memory",
             "model",
-            "model_reviewer",
             "observer",
             "orchestrator",
             "permission",

@@ -30,7 +30,7 @@ pub(crate) async fn export(
             return Err(Refusal::bad(format!("format must be jsonl or markdown, not {other:?}")));
         }
     };
-    let orchestrator = super::query::of(&api.orchestrator, &parameters)?;
+    let orchestrator = &api.orchestrator;
     let place = api.stream_place()?;
     let export = orchestrator.export(&id).await?;
     let name = export::file_name(&export.head().title, format);

@@ -4,7 +4,7 @@ use axum::{
     Json as Answer,
     http::{HeaderMap, HeaderValue, header::LINK},
 };
-use everturn_orchestrator::{Day, Error, Page, Take, UsageQuery, View, Window};
+use everturn_orchestrator::{Day, Error, Page, Take, UsageQuery, Window};
 use everturn_wire::{
     Attempts, ClusterState, ConversationList, ConversationState, Health, HistoryWindow, Models, Targets,
     Tools, TurnId, TurnMetrics, TurnMetricsList, UsageKey, UsageReport,
@@ -23,16 +23,6 @@ const MOST_ATTEMPTS: usize = 500;
 /// Maximum length of a searched text, in characters.
 const MOST_SEARCHED: usize = 200;
 
-/// Selects the conversations: users', or with `hidden=true` those of reviewers.
-pub(super) fn of(orchestrator: &View, parameters: &Parameters) -> Result<View, Refusal> {
-    match parameters.flag("hidden")? {
-        Some(true) => orchestrator.hidden().ok_or_else(|| {
-            Refusal::bad("there are no hidden conversations: no model reviews tool calls here")
-        }),
-        Some(false) | None => Ok(orchestrator.clone()),
-    }
-}
-
 /// `GET /conversations`: a page of conversations, or of those found, with the next page in the `Link` header.
 pub(crate) async fn conversations(
     api: Api,
@@ -40,7 +30,7 @@ pub(crate) async fn conversations(
 ) -> Result<(HeaderMap, Answer<ConversationList>), Refusal> {
     let most = api.limits.list.max(1);
     let limit = parameters.number("limit")?.unwrap_or(most).min(most);
-    let orchestrator = of(&api.orchestrator, &parameters)?;
+    let orchestrator = &api.orchestrator;
     let before = parameters.text("before")?;
     let (list, next, search) = match parameters.text("search")? {
         Some(text) => {
@@ -58,8 +48,7 @@ pub(crate) async fn conversations(
     };
     let mut headers = HeaderMap::new();
     if let Some(next) = next {
-        let hidden = if parameters.flag("hidden")? == Some(true) { "&hidden=true" } else { "" };
-        let link = format!(r#"</conversations?limit={limit}&before={next}{search}{hidden}>; rel="next""#);
+        let link = format!(r#"</conversations?limit={limit}&before={next}{search}>; rel="next""#);
         headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
     }
     Ok((headers, Answer(list)))
@@ -92,7 +81,7 @@ pub(crate) async fn history(
         // A client that reads everything after a chunk continues from the last chunk received.
         take: if since_seq.is_some() && asked.is_none() { Take::Oldest } else { Take::Newest },
     };
-    Ok(Answer(of(&api.orchestrator, &parameters)?.history(&id, window).await?))
+    Ok(Answer(api.orchestrator.history(&id, window).await?))
 }
 
 /// `GET /conversations/{id}/status`

@@ -169,13 +169,3 @@ async fn an_answer_that_makes_no_sense_is_refused_with_what_to_do() {
     assert_eq!(get(world.address, "/conversations/nowhere/approvals").await.status, StatusCode::NOT_FOUND);
     assert_eq!(read(&world, OF_C).await["pending"].as_array().map(Vec::len), Some(1), "it still waits");
 }
-
-#[tokio::test]
-async fn reviewers_are_listed_apart() {
-    let world = world().await;
-    assert_eq!(read(&world, "/conversations?hidden=true").await, json!([]));
-    assert_eq!(get(world.address, "/conversations?hidden=maybe").await.status, StatusCode::BAD_REQUEST);
-    let without = crate::world().await;
-    let refused = get(without.address, "/conversations?hidden=true").await;
-    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
-}

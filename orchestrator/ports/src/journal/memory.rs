@@ -55,11 +55,6 @@ impl MemoryJournal {
         Self::default()
     }
 
-    /// Drops a conversation.
-    pub fn forget(&self, id: &ConversationId) {
-        self.lock().remove(id);
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<ConversationId, Box<Record>>> {
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
     }

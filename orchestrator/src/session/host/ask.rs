@@ -7,15 +7,17 @@ use everturn_wire::{Chunk, Message, Role};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, future, stream};
 
-use super::{TurnHost, compact::Prepared, pace::Start};
+use super::{TurnHost, compact::Prepared};
 use crate::{
     ProviderCall,
     conversation::Called,
-    health,
     model::Model,
     pacing::Paced,
     report,
-    session::{request, summary},
+    session::{
+        model_call::{self, ModelCall},
+        request, summary,
+    },
 };
 
 impl TurnHost<'_> {
@@ -27,15 +29,7 @@ impl TurnHost<'_> {
             Err(gone) => {
                 let at = self.shared.clock.now();
                 self.called = turn.target().map(|target| Called::new(target, at));
-                let failed = stream::once(future::ready(StreamEvent::Failed(gone)));
-                return match turn.target().cloned() {
-                    Some(target) => {
-                        let clock = self.shared.clock.clone();
-                        let health = self.shared.health.clone();
-                        health::watched(failed, target, health, move || clock.now()).boxed()
-                    }
-                    None => failed.boxed(),
-                };
+                return model_call::gone(self.shared, turn, gone);
             }
         };
         self.model = Some(model.clone());
@@ -68,23 +62,26 @@ impl TurnHost<'_> {
             Some(call) => self.conversation.observers().trace_of(call),
             None => self.settings.definition.trace.as_deref().cloned(),
         };
-        let start = Start {
+        let called = ModelCall {
             model,
             request,
             call,
             observers: self.conversation.observers().clone(),
             account: self.conversation.account.clone(),
             on_route: turn.target().map(|target| (self.shared.health.clone(), target.clone())),
-            summary,
             is_bare: self.settings.is_bare(),
             clock: self.shared.clock.clone(),
             usage: self.shared.usage.clone(),
             caller: self.conversation.id.caller().map(str::to_owned),
         };
-        match entry {
-            Paced::Now(pass) => start.call(pass),
-            Paced::Soon(pace) => pace.soon(move |pass| start.call(pass)),
+        let events = match entry {
+            Paced::Now(admitted) => called.make(admitted),
+            Paced::Soon(pace) => pace.soon(move |admitted| called.make(admitted)),
             Paced::Held(event) => stream::once(future::ready(event)).boxed(),
+        };
+        match summary {
+            Some(cut) => summary::collected(events, cut),
+            None => events,
         }
     }
 

@@ -84,8 +84,9 @@ impl TurnHost<'_> {
             left: Duration::from_millis(attempt.deadline.since(self.now())),
             switches,
         };
+        let shared = self.shared.clone();
         async move {
-            let review = AssertUnwindSafe(async { reviewer.review(request).await }).catch_unwind();
+            let review = AssertUnwindSafe(async { reviewer.review(&shared, request).await }).catch_unwind();
             review.await.unwrap_or_else(|panic| {
                 let text = format!("the reviewer panicked: {}", panic_text(panic.as_ref()));
                 ReviewAnswer::Failed(Failure::new(Category::Internal, false, text))

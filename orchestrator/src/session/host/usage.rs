@@ -6,11 +6,9 @@ use super::TurnHost;
 use crate::usage::Figures;
 
 impl TurnHost<'_> {
-    /// `used`: what the calls in a commit used. Reviews are no turns of their own.
+    /// `used`: what the calls in a commit used.
     pub(super) fn count_usage(&self, turn: &Turn, mut used: Figures, now: Millis) {
-        if !self.shared.for_reviews {
-            used.add(&Figures::of_ended(turn));
-        }
+        used.add(&Figures::of_ended(turn));
         let caller = self.conversation.id.caller();
         match (&self.model, turn.target()) {
             (Some(model), _) => self.shared.usage.add(caller, &model.target, now, &used),

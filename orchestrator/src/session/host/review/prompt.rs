@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::reviewer::ReviewRequest;
 
 /// The instructions of every reviewer.
-pub(crate) const INSTRUCTIONS: &str = "\
+pub(super) const INSTRUCTIONS: &str = "\
 You review one tool call that an AI assistant wants to make for a user, before it runs. You decide whether it may run.
 
 Each message that you get is one JSON object with the data of one call: what the user said (`user_said`, oldest first), the \

@@ -1,0 +1,299 @@
+//! A question to a model beside all conversations: a review of a tool call, a title.
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use async_trait::async_trait;
+use everturn_kernel::{
+    Effect, Effects, Host, Input, Millis, Op, Request, Settings, StreamEvent, Target, ToolAnswer, ToolCall,
+    Turn, Want, run_turn,
+};
+use everturn_pacing::{Exponential, RetryPolicy};
+use everturn_wire::{CallerName, Category, EventBody, Failure, Message, Priority};
+use futures_core::{future::BoxFuture, stream::BoxStream};
+use futures_util::{FutureExt as _, StreamExt as _, future, stream};
+use tokio::task::yield_now;
+
+use super::{
+    Ports,
+    model_call::{ModelCall, gone},
+    summary,
+};
+use crate::{
+    Error,
+    error::Fault,
+    memory::Account,
+    model::{Choice, Model},
+    new_id,
+    observer::Observers,
+    pacing::{Asker, Pace, Paced, size},
+    reviewer::Switches,
+    telemetry::Count,
+    usage::Figures,
+};
+
+/// Maximum length of an answer, in bytes. A longer one ends there, with an ellipsis.
+const MAX_ANSWER: usize = 64 << 10;
+
+/// A question to a model beside all conversations, without tools. It is one turn that is neither saved nor counted as one. It is not
+/// repeated and does not wait, but moves along its route.
+pub(crate) struct SideCall<'p> {
+    pub(crate) ports: &'p Arc<Ports>,
+    /// The id of the model or route.
+    pub(crate) model: &'p str,
+    pub(crate) messages: Vec<Message>,
+    /// Whose call it is; `None` = the administrator's.
+    pub(crate) caller: Option<CallerName>,
+    pub(crate) priority: Priority,
+    /// Counts the answer.
+    pub(crate) account: Account,
+    /// Told when it moves to another target.
+    pub(crate) switches: Option<Switches>,
+}
+
+/// Why there is no answer.
+pub(crate) enum Unanswered {
+    Failed(Failure),
+    /// No call was made: it would have had to wait for as long as the hint says.
+    Held(Failure),
+}
+
+impl SideCall<'_> {
+    /// Returns the text of the answer.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) async fn ask(self) -> Result<String, Unanswered> {
+        let ports = self.ports;
+        let choice = ports.models.now().choose(Some(self.model), None);
+        let choice = choice.map_err(|error| Unanswered::Failed(not_asked(&error)))?;
+        let once = RetryPolicy::from(Exponential { max_retries: 0, ..Exponential::default() });
+        let (targets, policy) = match choice.as_route() {
+            Some(route) => (route.targets.clone(), once.on_route()),
+            None => (Vec::new(), once),
+        };
+        let (retry, now, mut effects) = (ports.timed(policy), ports.clock.now(), Effects::new());
+        let settings = Settings { targets, max_steps: Some(1), ..Settings::default() };
+        let mut turn = Turn::begin_over(new_id::turn(), settings, Vec::new(), None, now, &mut effects);
+        turn.choose_first_target(now, &retry, &mut effects);
+        let mut host = SideHost {
+            asked: self,
+            choice,
+            called: None,
+            progress: Arc::default(),
+            text: String::new(),
+            is_cut: false,
+        };
+        let Ok(_) = run_turn(&mut turn, &mut effects, &mut host, Some(&retry)).await;
+        let Some(failure) = turn.outcome().and_then(|outcome| outcome.failure.clone()) else {
+            return Ok(host.text);
+        };
+        let [is_asked, is_complete] =
+            [&host.progress.is_asked, &host.progress.is_complete].map(|flag| flag.load(Ordering::Relaxed));
+        Err(if !is_asked && failure.hint_ms.is_some() {
+            Unanswered::Held(failure)
+        } else if is_complete && failure.category == Category::InvalidResponse {
+            // It would be the same if it were asked again.
+            Unanswered::Failed(Failure { category: Category::Unknown, ..failure })
+        } else {
+            Unanswered::Failed(failure)
+        })
+    }
+}
+
+/// The failure of a question that cannot be asked; another attempt would not help.
+fn not_asked(error: &Error) -> Failure {
+    let category = match error.fault() {
+        Fault::Caller => Category::InvalidRequest,
+        _ => Category::Internal,
+    };
+    Failure::new(category, false, error.to_string())
+}
+
+/// How far the calls have come.
+#[derive(Default)]
+struct Progress {
+    /// Whether one was made.
+    is_asked: AtomicBool,
+    /// Whether the last one ended well. Tells an answer without a text from one that broke off.
+    is_complete: AtomicBool,
+}
+
+/// The kernel driver's host for one question.
+struct SideHost<'p> {
+    asked: SideCall<'p>,
+    choice: Choice,
+    /// The target of the last call; `None` if it was not made.
+    called: Option<Target>,
+    progress: Arc<Progress>,
+    text: String,
+    /// Whether the text was too long.
+    is_cut: bool,
+}
+
+impl SideHost<'_> {
+    fn hear(&mut self, event: EventBody, used: &mut Figures) {
+        match event {
+            EventBody::TextDelta { .. } if self.is_cut => {}
+            EventBody::TextDelta { delta } if self.text.len() + delta.len() <= MAX_ANSWER => {
+                self.text.push_str(&delta);
+            }
+            EventBody::TextDelta { .. } => {
+                // What there is may be valid by itself; with the ellipsis it is not.
+                self.text.push('…');
+                self.is_cut = true;
+            }
+            EventBody::TargetSwitched { from, to, reason, .. } => {
+                if let Some(switches) = &self.asked.switches {
+                    switches.tell(from, to, reason);
+                }
+            }
+            EventBody::Usage { usage, .. } => {
+                if let Some(target) = &self.called {
+                    Count::Tokens(target.name.clone(), usage).add();
+                }
+                used.add(&Figures::from(&usage));
+            }
+            EventBody::ProviderRetry { shared: None, .. } | EventBody::Error(_) => {
+                used.refusals += u64::from(self.called.is_some());
+            }
+            _ => {}
+        }
+    }
+
+    fn pace(&self, turn: &Turn, model: &Model) -> Pace {
+        let SideCall { ports, messages, caller, priority, .. } = &self.asked;
+        let (now, price) = (ports.clock.now(), ports.usage.price(&model.target));
+        let tokens = Figures {
+            input: summary::tokens(messages.iter().flat_map(Message::iter)),
+            output: ports.pacing.usual_output(&model.id),
+            ..Figures::default()
+        };
+        Pace {
+            pacing: ports.pacing.clone(),
+            clock: ports.clock.clone(),
+            model: model.id.clone(),
+            asker: Asker {
+                turn: turn.id().clone(),
+                caller: caller.clone(),
+                // Whoever asks waits instead.
+                conversation: None,
+                since: turn.wants_since(now),
+                priority: (*priority).max(self.choice.priority()),
+                size: size(&tokens, price.as_ref()),
+                price,
+            },
+            rejection: ports.health.rejection(now, &model.target),
+            insists: false,
+            waits_for_caller: false,
+            parks_for_caller: false,
+            affordable_ms: 0,
+            // On a route, `health::watched` reports more than this.
+            health: turn.target().is_none().then(|| (ports.health.clone(), model.target.clone())),
+            waits_for_network: false,
+        }
+    }
+}
+
+#[async_trait]
+impl Host for SideHost<'_> {
+    type Error = Infallible;
+
+    fn now(&self) -> Millis {
+        self.asked.ports.clock.now()
+    }
+
+    async fn commit(&mut self, turn: &Turn, effects: &mut Effects) -> Result<(), Infallible> {
+        let mut used = Figures::default();
+        for effect in effects.drain() {
+            if let Effect::Tell(event) = effect {
+                let moves = matches!(event, EventBody::TargetSwitched { .. });
+                self.hear(event, &mut used);
+                if moves {
+                    // Whoever waits for the answer hears of it first.
+                    yield_now().await;
+                }
+            }
+        }
+        let SideCall { ports, caller, .. } = &self.asked;
+        if let Some(target) = &self.called {
+            ports.usage.add(caller.as_ref().map(CallerName::as_str), target, self.now(), &used);
+            if matches!(turn.want(), Want::Nothing) {
+                ports.pacing.forget(&target.name, turn.id(), self.now());
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, _: &Turn, effects: &mut Effects) {
+        for effect in effects.drain() {
+            if let Effect::Tell(event) = effect {
+                self.hear(event, &mut Figures::default());
+            }
+        }
+    }
+
+    fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
+        let SideCall { ports, messages, caller, account, .. } = &self.asked;
+        self.called = None;
+        let model = match ports.models.now().asked(&self.choice, turn.target()) {
+            Ok(model) => model,
+            Err(failure) => return gone(ports, turn, failure),
+        };
+        let pace = self.pace(turn, &model).enter();
+        let request = Request {
+            op,
+            model: model.name.clone(),
+            messages: messages.clone(),
+            tools: Arc::default(),
+            parameters: Arc::default(),
+            max_output_tokens: None,
+            reasoning_effort: None,
+            eager_calls: false,
+            trace: None,
+        };
+        let call = ModelCall {
+            model: model.clone(),
+            request,
+            call: None,
+            observers: Observers::new(None),
+            account: account.clone(),
+            on_route: turn.target().map(|target| (ports.health.clone(), target.clone())),
+            is_bare: false,
+            clock: ports.clock.clone(),
+            usage: ports.usage.clone(),
+            caller: caller.as_ref().map(|caller| caller.as_str().to_owned()),
+        };
+        let progress = self.progress.clone();
+        let make = move |admitted| {
+            progress.is_asked.store(true, Ordering::Relaxed);
+            progress.is_complete.store(false, Ordering::Relaxed);
+            let note = move |event: &StreamEvent| {
+                let is_complete = matches!(event, StreamEvent::Finished(_));
+                progress.is_complete.fetch_or(is_complete, Ordering::Relaxed);
+            };
+            call.make(admitted).inspect(note).boxed()
+        };
+        self.called = (!matches!(pace, Paced::Held(_))).then(|| model.target.clone());
+        match pace {
+            Paced::Now(admitted) => make(admitted),
+            Paced::Soon(pace) => pace.soon(make),
+            Paced::Held(event) => stream::once(future::ready(event)).boxed(),
+        }
+    }
+
+    fn run_tool(&mut self, _: u32, _: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+        // It was offered none.
+        future::ready(ToolAnswer::error("there are no tools")).boxed()
+    }
+
+    fn poll_inbox(&mut self, _: &mut Context<'_>) -> Poll<Input> {
+        Poll::Pending
+    }
+}
