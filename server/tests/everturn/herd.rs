@@ -70,9 +70,10 @@ async fn after_a_kill_a_thousand_turns_probe_a_limited_target_once_and_resume_gr
     timeout(Duration::from_secs(60), provider.arrived(TURNS + 2)).await.expect("all turns ask");
     let arrived = arrived.lock().unwrap().clone();
     let after = |at: &Instant| at.duration_since(arrived[1]);
+    // The first call of a process, from which this counts, may take a second longer to arrive than those after it.
     for second in 0..10 {
-        let count = arrived[2..].iter().filter(|at| after(at) < Duration::from_secs(second + 1)).count();
-        assert!(count <= 16 << second, "{count} turns followed within {} s", second + 1);
+        let count = arrived[2..].iter().filter(|at| after(at) < Duration::from_secs(second)).count();
+        assert!(count <= 16 << second, "{count} turns followed within {second} s");
     }
     for turn in [0, 1, TURNS / 2, TURNS] {
         while get(&server, &format!("/conversations/c{turn}/status")).await.json().await["isActive"] == true {

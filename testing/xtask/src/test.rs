@@ -6,6 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    thread,
     time::Instant,
 };
 
@@ -31,6 +32,9 @@ const E2E_SHARE: (&str, usize) = ("EVERTURN_E2E_SHARE", 2);
 
 /// Names the NATS server for tests, which must not skip then.
 const NATS_SERVER: &str = "EVERTURN_NATS_SERVER";
+
+/// Cargo's number of tests that run at once in a program.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
 /// Names the programs of Postgres for tests, which must not skip then.
 const POSTGRES: &str = "EVERTURN_POSTGRES_BIN";
@@ -108,10 +112,14 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
     run(Command::new(cargo_path()).args(arguments).current_dir(root))
 }
 
-/// Runs cargo with a share of the kills, a NATS server and Postgres.
+/// Runs cargo with a share of the kills, a NATS server and Postgres. Tests that start processes mostly wait for them, so two run for
+/// each core.
 fn cargo_with(root: &Path, arguments: &[&str], share: &str, nats: &Path) -> Result<()> {
     let mut command = Command::new(cargo_path());
     command.args(arguments).current_dir(root).env(KILL_SHARE.0, share).env(NATS_SERVER, nats);
+    if env::var_os(TEST_THREADS).is_none() {
+        command.env(TEST_THREADS, (2 * thread::available_parallelism()?.get()).to_string());
+    }
     run(command.envs(tool::postgres().map(|programs| (POSTGRES, programs))))
 }
 
