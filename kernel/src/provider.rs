@@ -70,6 +70,23 @@ pub struct Request {
     pub trace: Option<TraceContext>,
 }
 
+impl Request {
+    /// Creates a request of these messages, without tools, parameters or limits.
+    pub fn new(op: Op, model: impl Into<String>, messages: Vec<Message>) -> Self {
+        Self {
+            op,
+            model: model.into(),
+            messages,
+            tools: Arc::default(),
+            parameters: Arc::default(),
+            max_output_tokens: None,
+            reasoning_effort: None,
+            eager_calls: false,
+            trace: None,
+        }
+    }
+}
+
 /// A tool as the model sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {

@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicU8, Ordering},
     },
     task::{Context, Poll},
 };
@@ -94,15 +94,13 @@ impl SideCall<'_> {
         let Some(failure) = turn.outcome().and_then(|outcome| outcome.failure.clone()) else {
             return Ok(host.text);
         };
-        let [is_asked, is_complete] =
-            [&host.progress.is_asked, &host.progress.is_complete].map(|flag| flag.load(Ordering::Relaxed));
-        Err(if !is_asked && failure.hint_ms.is_some() {
-            Unanswered::Held(failure)
-        } else if is_complete && failure.category == Category::InvalidResponse {
+        Err(match host.progress.load(Ordering::Relaxed) {
+            0 if failure.hint_ms.is_some() => Unanswered::Held(failure),
             // It would be the same if it were asked again.
-            Unanswered::Failed(Failure { category: Category::Unknown, ..failure })
-        } else {
-            Unanswered::Failed(failure)
+            COMPLETE if failure.category == Category::InvalidResponse => {
+                Unanswered::Failed(Failure { category: Category::Unknown, ..failure })
+            }
+            _ => Unanswered::Failed(failure),
         })
     }
 }
@@ -116,14 +114,9 @@ fn not_asked(error: &Error) -> Failure {
     Failure::new(category, false, error.to_string())
 }
 
-/// How far the calls have come.
-#[derive(Default)]
-struct Progress {
-    /// Whether one was made.
-    is_asked: AtomicBool,
-    /// Whether the last one ended well. Tells an answer without a text from one that broke off.
-    is_complete: AtomicBool,
-}
+/// How far the calls have come: one was made; the last one ended well. Tells an answer without a text from one that broke off.
+const MADE: u8 = 1;
+const COMPLETE: u8 = 2;
 
 /// The kernel driver's host for one question.
 struct SideHost<'p> {
@@ -131,7 +124,7 @@ struct SideHost<'p> {
     choice: Choice,
     /// The target of the last call; `None` if it was not made.
     called: Option<Target>,
-    progress: Arc<Progress>,
+    progress: Arc<AtomicU8>,
     text: String,
     /// Whether the text was too long.
     is_cut: bool,
@@ -247,20 +240,9 @@ impl Host for SideHost<'_> {
             Err(failure) => return gone(ports, turn, failure),
         };
         let pace = self.pace(turn, &model).enter();
-        let request = Request {
-            op,
-            model: model.name.clone(),
-            messages: messages.clone(),
-            tools: Arc::default(),
-            parameters: Arc::default(),
-            max_output_tokens: None,
-            reasoning_effort: None,
-            eager_calls: false,
-            trace: None,
-        };
         let call = ModelCall {
             model: model.clone(),
-            request,
+            request: Request::new(op, &model.name, messages.clone()),
             call: None,
             observers: Observers::new(None),
             account: account.clone(),
@@ -272,11 +254,11 @@ impl Host for SideHost<'_> {
         };
         let progress = self.progress.clone();
         let make = move |admitted| {
-            progress.is_asked.store(true, Ordering::Relaxed);
-            progress.is_complete.store(false, Ordering::Relaxed);
+            progress.store(MADE, Ordering::Relaxed);
             let note = move |event: &StreamEvent| {
-                let is_complete = matches!(event, StreamEvent::Finished(_));
-                progress.is_complete.fetch_or(is_complete, Ordering::Relaxed);
+                if matches!(event, StreamEvent::Finished(_)) {
+                    progress.store(COMPLETE, Ordering::Relaxed);
+                }
             };
             call.make(admitted).inspect(note).boxed()
         };

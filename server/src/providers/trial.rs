@@ -1,6 +1,6 @@
 //! Tries a provider before it is added: its list, and a real call.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use everturn_kernel::{Op, Request, StreamEvent};
 use everturn_wire::{Category, Chunk, Failure, Message, Role};
@@ -148,18 +148,8 @@ async fn look(made: &Made) -> Result<Listed, Problem> {
 
 /// Calls a model until its answer begins.
 async fn ask(made: &Made, model: &str) -> Result<(), Failure> {
-    let request = Request {
-        op: Op { step: 0, attempt: 0 },
-        model: model.to_owned(),
-        messages: vec![Message::new(Role::User, [Chunk::Text { text: QUESTION.to_owned() }])],
-        tools: Arc::default(),
-        parameters: Arc::default(),
-        max_output_tokens: None,
-        reasoning_effort: None,
-        eager_calls: false,
-        trace: None,
-    };
-    let mut events = made.api().stream(request);
+    let question = Message::new(Role::User, [Chunk::Text { text: QUESTION.to_owned() }]);
+    let mut events = made.api().stream(Request::new(Op::default(), model, vec![question]));
     let answer = async {
         while let Some(event) = events.next().await {
             match event {

@@ -1,8 +1,8 @@
 //! Reading a conversation's history, events and figures.
 
-use std::{collections::VecDeque, io, sync::Arc};
+use std::{collections::VecDeque, sync::Arc};
 
-use everturn_ports::{Cursor, JournalError, Room, StoredEvent, Take, Window};
+use everturn_ports::{Cursor, JournalError, Room, StoredEvent, Take, Window, json};
 use everturn_wire::{ConversationId, StoredChunk, TurnMetrics};
 
 use crate::{
@@ -56,7 +56,7 @@ impl NatsJournal {
         }
         let mut room = Room::new(window.max_bytes);
         let is_bounded = window.max_bytes.is_some();
-        let mut fits = |chunk: &StoredChunk| !is_bounded || room.has(size(chunk));
+        let mut fits = |chunk: &StoredChunk| !is_bounded || room.has(json::size(&chunk.chunk));
         match window.take {
             Take::Oldest => {
                 let mut chunks = Vec::new();
@@ -242,21 +242,4 @@ impl<'h> History<'h> {
         self.since = self.since.max(reach.seq);
         Ok(Some(chunks))
     }
-}
-
-/// Returns the length of a chunk's JSON, in bytes.
-fn size(chunk: &StoredChunk) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    serde_json::to_writer(&mut count, &chunk.chunk).map_or(usize::MAX, |()| count.0)
 }

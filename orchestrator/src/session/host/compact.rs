@@ -54,17 +54,8 @@ impl TurnHost<'_> {
     }
 
     pub(super) fn summary_request(&self, op: Op, model: &Model, cut: &Cut) -> Request {
-        Request {
-            op,
-            model: model.name.clone(),
-            messages: summary::request(cut),
-            tools: Arc::default(),
-            max_output_tokens: self.settings.definition.configured.max_output_tokens,
-            reasoning_effort: None,
-            eager_calls: false,
-            trace: None,
-            parameters: Arc::default(),
-        }
+        let max_output_tokens = self.settings.definition.configured.max_output_tokens;
+        Request { max_output_tokens, ..Request::new(op, &model.name, summary::request(cut)) }
     }
 
     /// Whether the next request is expected to exceed the compaction limit or, without compaction, the context window,
