@@ -63,7 +63,7 @@ impl Private {
             let pruned = retention::run(kept, journal, config.keep, move || clock.now());
             pruning = Some(tokio::spawn(pruned));
         }
-        let (offering, ()) = join(providers.start(&orchestrator), servers.settled()).await;
+        let (offering, ()) = join(providers.start(&orchestrator, storage.state()), servers.settled()).await;
         let sources = orchestrator.tools().sources;
         let off = sources.iter().filter(|source| source.status != ToolSourceStatus::Up);
         let off =

@@ -1,6 +1,7 @@
 //! The providers of a server: those of the configuration, and those that people add while it runs.
 
 mod api;
+mod kept_lists;
 mod made;
 mod trial;
 mod upkeep;

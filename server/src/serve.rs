@@ -62,7 +62,7 @@ pub(crate) async fn run(args: &cli::Serve) -> Result<ExitCode> {
     let place = Place { metrics, callers: callers.callers.clone(), bound: address };
     let (app, sockets) = router::open(&orchestrator, &config, &providers, &servers, &capacity, place)?;
     let noticing = tokio::spawn(callers.keep_up());
-    let (offering, ()) = join(providers.start(&orchestrator), servers.settled()).await;
+    let (offering, ()) = join(providers.start(&orchestrator, storage.state()), servers.settled()).await;
     let resumed = orchestrator.resume().await.context("cannot resume earlier turns")?;
     let pruning = storage.journal().map(|journal| {
         let clock = SystemClock::default();

@@ -8,7 +8,7 @@ mod shared;
 use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
-use everturn_orchestrator::{Builder, Journal};
+use everturn_orchestrator::{Builder, Journal, StateStore};
 use everturn_store_sqlite::SqliteJournal;
 use everturn_terminal::Source;
 
@@ -94,14 +94,26 @@ impl Storage {
     }
 
     /// Returns the journal; `None` = in memory.
-    pub(crate) fn journal(self) -> Option<Arc<dyn Journal>> {
+    pub(crate) fn journal(&self) -> Option<Arc<dyn Journal>> {
         match self {
             Self::Memory => None,
-            Self::File(journal) => Some(journal),
+            Self::File(journal) => Some(journal.clone()),
             #[cfg(feature = "postgres")]
-            Self::Database(journal) => Some(journal),
+            Self::Database(journal) => Some(journal.clone()),
             #[cfg(feature = "nats")]
             Self::Shared(shared) => Some(shared.journal()),
+        }
+    }
+
+    /// Returns where state outside conversations is kept; `None` = in memory.
+    pub(crate) fn state(&self) -> Option<Arc<dyn StateStore>> {
+        match self {
+            Self::Memory => None,
+            Self::File(journal) => Some(journal.clone()),
+            #[cfg(feature = "postgres")]
+            Self::Database(journal) => Some(journal.clone()),
+            #[cfg(feature = "nats")]
+            Self::Shared(shared) => Some(shared.state()),
         }
     }
 
@@ -116,13 +128,11 @@ impl Storage {
 
     /// Has the orchestrator keep its conversations here.
     pub(crate) fn keep(self, builder: Builder) -> Builder {
-        match self {
-            Self::Memory => builder,
-            Self::File(journal) => builder.journal(journal.clone()).state(journal),
-            #[cfg(feature = "postgres")]
-            Self::Database(journal) => builder.journal(journal.clone()).state(journal),
-            #[cfg(feature = "nats")]
-            Self::Shared(shared) => shared.keep(builder),
+        #[cfg(feature = "nats")]
+        let builder = if let Self::Shared(shared) = &self { shared.join_in(builder) } else { builder };
+        match (self.state(), self.journal()) {
+            (Some(state), Some(journal)) => builder.journal(journal).state(state),
+            _ => builder,
         }
     }
 }

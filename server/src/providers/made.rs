@@ -38,6 +38,8 @@ pub(crate) struct Made {
 pub(crate) struct Listed {
     /// The last list; `None` = none was read yet.
     pub(crate) models: Option<Arc<[ListedModel]>>,
+    /// Whether an earlier process read it.
+    pub(crate) is_old: bool,
     /// Why the last attempt failed, if it did.
     pub(crate) failure: Option<Failure>,
 }
@@ -63,6 +65,11 @@ impl Made {
         &self.first
     }
 
+    /// Returns its base URL, without what may be secret.
+    pub(crate) fn url(&self) -> Option<Arc<str>> {
+        self.first.about().url
+    }
+
     pub(crate) fn lister(&self) -> &Lister {
         &self.lister
     }
@@ -72,7 +79,7 @@ impl Made {
         let fetched = self.lister.fetch().await;
         let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         match fetched {
-            Ok(models) => *listed = Listed { models: Some(models.into()), failure: None },
+            Ok(models) => *listed = Listed { models: Some(models.into()), ..Listed::default() },
             Err(failure) => listed.failure = Some(failure),
         }
         listed.failure.clone().map_or(Ok(()), Err)
@@ -109,8 +116,9 @@ impl Made {
                 catalog.credential(&id, credential, api.clone());
             }
         }
+        let listed = self.listed();
         // Until its list is read, and if it has none, it decides itself about names.
-        if self.is_listed() && self.listed().models.is_none() {
+        if self.is_listed() && (listed.models.is_none() || listed.is_old) {
             catalog.any_model(name, self.first.clone());
         }
     }

@@ -136,12 +136,12 @@ pub(crate) async fn attempt(made: &Made) -> Result<Tried, Problem> {
 /// Reads the list. A provider without one can still be used, with models that are named.
 async fn look(made: &Made) -> Result<Listed, Problem> {
     match made.lister().fetch().await {
-        Ok(models) => Ok(Listed { models: Some(models.into()), failure: None }),
+        Ok(models) => Ok(Listed { models: Some(models.into()), ..Listed::default() }),
         Err(failure) => match failure.category {
             Category::Auth | Category::Network | Category::Timeout | Category::QuotaExhausted => {
                 Err(Problem::of(failure, &made.provider.name))
             }
-            _ => Ok(Listed { models: None, failure: Some(failure) }),
+            _ => Ok(Listed { failure: Some(failure), ..Listed::default() }),
         },
     }
 }

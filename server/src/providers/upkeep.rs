@@ -6,11 +6,11 @@ use std::{
     time::Duration,
 };
 
-use everturn_orchestrator::Orchestrator;
+use everturn_orchestrator::{Orchestrator, StateStore};
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Made, Providers, Source, make};
+use super::{Made, Providers, Source, kept_lists::KeptLists, make};
 use crate::config::AddedFile;
 
 /// How long startup waits for the lists. Models of slower providers are offered later.
@@ -25,31 +25,44 @@ const AGAIN: Duration = Duration::from_secs(15);
 
 impl Providers {
     /// Gives the orchestrator their models, and reads their lists. Returns when they are known or slow; the rest happens in
-    /// the background until the task is aborted.
-    pub(crate) async fn start(&self, orchestrator: &Orchestrator) -> tokio::task::JoinHandle<()> {
+    /// the background until the task is aborted. `store`: where lists are kept for the next process.
+    pub(crate) async fn start(
+        &self,
+        orchestrator: &Orchestrator,
+        store: Option<Arc<dyn StateStore>>,
+    ) -> tokio::task::JoinHandle<()> {
         // Nothing else sets it.
         let _ = self.0.orchestrator.set(orchestrator.clone());
         let file = self.0.file.as_ref().and_then(AddedFile::changed_at);
-        let first = tokio::spawn({
-            let this = self.clone();
-            async move { this.look(&this.all()).await }
+        let mut lists = store.map(KeptLists::new);
+        if let Some(lists) = &mut lists {
+            lists.restore(&self.all()).await;
+            self.tell();
+        }
+        let this = self.clone();
+        let mut first = tokio::spawn(async move {
+            this.look(&this.all(), &mut lists).await;
+            lists
         });
-        let (this, mut first) = (self.clone(), first);
-        let is_done = timeout(STARTING, &mut first).await.is_ok();
+        let (this, started) = (self.clone(), timeout(STARTING, &mut first).await);
         tokio::spawn(async move {
-            if !is_done {
-                // Failures are told by `look`.
-                let _ = first.await;
-            }
-            this.keep_up(file).await;
+            let lists = match started {
+                Ok(lists) => lists,
+                Err(_) => first.await,
+            };
+            this.keep_up(file, lists.ok().flatten()).await;
         })
     }
 
-    async fn keep_up(&self, mut file: Option<(std::time::SystemTime, u64)>) {
+    async fn keep_up(&self, mut file: Option<(std::time::SystemTime, u64)>, mut lists: Option<KeptLists>) {
         let mut due = Due::default();
         due.looked(&self.all());
         loop {
             sleep(TICK).await;
+            if let Some(lists) = &mut lists {
+                // Of providers that people added.
+                lists.keep(&self.all()).await;
+            }
             let now = self.0.file.as_ref().and_then(AddedFile::changed_at);
             if now != file {
                 file = now;
@@ -57,24 +70,27 @@ impl Providers {
             }
             let all = due.now(&self.all());
             if !all.is_empty() {
-                self.look(&all).await;
+                self.look(&all, &mut lists).await;
                 due.looked(&all);
             }
         }
     }
 
-    /// Reads the lists of these providers at once, and offers what is new.
-    async fn look(&self, all: &[Arc<Made>]) {
+    /// Reads the lists of these providers at once, keeps them, and offers what is new.
+    async fn look(&self, all: &[Arc<Made>], lists: &mut Option<KeptLists>) {
         let listed: Vec<&Arc<Made>> = all.iter().filter(|made| made.is_listed()).collect();
-        let before: Vec<_> = listed.iter().map(|made| made.listed().models).collect();
+        let offered = |made: &&Arc<Made>| (made.listed().models, made.listed().is_old);
+        let before: Vec<_> = listed.iter().map(offered).collect();
         for (made, looked) in listed.iter().zip(join_all(listed.iter().map(|made| made.look())).await) {
             if let Err(failure) = looked {
                 let provider = &made.provider.name;
-                tracing::warn!(provider, message = failure.message, "the list of models cannot be read");
+                tracing::warn!(provider, error = failure.message, "the list of models cannot be read");
             }
         }
-        let after = listed.iter().map(|made| made.listed().models);
-        if !after.eq(before) {
+        if !listed.iter().map(offered).eq(before) {
+            if let Some(lists) = lists {
+                lists.keep(all).await;
+            }
             self.tell();
         }
     }

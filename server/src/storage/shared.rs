@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use everturn_orchestrator::{Builder, Cluster, Journal};
+use everturn_orchestrator::{Builder, Cluster, Journal, StateStore};
 use everturn_store_nats::{NatsJournal, NatsState};
 use everturn_terminal::Source;
 
@@ -33,11 +33,15 @@ impl Shared {
         Ok(Source::Shared(everturn_terminal::Shared { journal, state: Some(state) }))
     }
 
-    pub(super) fn journal(self) -> Arc<dyn Journal> {
-        self.journal
+    pub(super) fn journal(&self) -> Arc<dyn Journal> {
+        self.journal.clone()
     }
 
-    pub(super) fn keep(self, builder: Builder) -> Builder {
-        builder.journal(self.journal).state(self.state).cluster(self.cluster)
+    pub(super) fn state(&self) -> Arc<dyn StateStore> {
+        self.state.clone()
+    }
+
+    pub(super) fn join_in(&self, builder: Builder) -> Builder {
+        builder.cluster(self.cluster.clone())
     }
 }

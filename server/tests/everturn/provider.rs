@@ -1,6 +1,13 @@
 //! Providers without a configuration file: `everturn provider`, the API, and the lists of models.
 
-use std::{fs, process::Stdio};
+use std::{
+    fs,
+    process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use everturn_sim::{Loopback, Reply, Request, chat, fault};
 use hyper::Method;
@@ -88,6 +95,36 @@ async fn a_key_is_all_that_it_takes_in_the_terminal() {
     for output in [&output, &answer, &list, &removed] {
         assert!(!format!("{}{}", stdout(output), stderr(output)).contains(&KEY[..16]));
     }
+}
+
+#[tokio::test]
+async fn a_server_that_starts_while_a_provider_is_away_offers_its_last_list() {
+    let is_away = Arc::<AtomicBool>::default();
+    let away = is_away.clone();
+    let choose = move |request: &Request| match away.load(Ordering::Relaxed) {
+        true => fault::bad_gateway(),
+        false => vendor(request),
+    };
+    let provider = Loopback::with(choose).await;
+    let home = Home::empty();
+    assert!(add(&home, &provider, &[], KEY).await.status.success());
+    let mut server = home.serve().await;
+    until(&server, &json!(["mine/new", "mine/old"])).await;
+    server.child.kill().await.unwrap();
+
+    is_away.store(true, Ordering::Relaxed);
+    let server = home.serve().await;
+    assert_eq!(models(&server).await, json!(["mine/new", "mine/old"]));
+    is_away.store(false, Ordering::Relaxed);
+    let said = json!({ "conversationId": "c", "message": "hi", "model": "mine/old" });
+    let events = ndjson(post(&server, "/chat", &said).await).await;
+    assert_eq!(events.last().unwrap()["type"], "turn-sealed");
+    // At another address it says nothing.
+    let elsewhere = Loopback::start([fault::bad_gateway()]).await;
+    assert!(add(&home, &elsewhere, &["--anyway"], KEY).await.status.success());
+    until(&server, &json!([])).await;
+    drop(server);
+    assert_eq!(models(&home.serve().await).await, json!([]));
 }
 
 #[tokio::test]
