@@ -15,14 +15,12 @@ use crate::{
     ToolSource,
     catalog::Catalog,
     compaction::Compactions,
-    health::SharedHealth,
     memory::{Memory, MemoryLimits},
-    pacing::Pacing,
     permission::Permissions,
     report::RequiredReports,
     session::Reviews,
     state::GuardedState,
-    usage::{Prices, UsageBook},
+    usage::Prices,
 };
 
 /// Default lifetime of ephemeral conversations.
@@ -56,10 +54,7 @@ pub struct Builder {
     compactions: Compactions,
     /// Whether long histories are summarized, and by which model or route; `None` = the turn's own.
     compacts: Option<Option<String>>,
-    health: Arc<SharedHealth>,
     memory: Arc<Memory>,
-    pacing: Arc<Pacing>,
-    usage: Arc<UsageBook>,
     prices: Prices,
     cluster: Option<Cluster>,
 }
@@ -104,10 +99,7 @@ impl Builder {
             usual_max_steps: None,
             compactions: Compactions::default(),
             compacts: None,
-            health: Arc::default(),
             memory: Arc::default(),
-            pacing: Arc::default(),
-            usage: Arc::default(),
             prices: Prices::default(),
             cluster: None,
         }

@@ -12,7 +12,7 @@ mod saved;
 use std::{
     collections::BTreeMap,
     mem,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -40,8 +40,8 @@ pub(crate) struct UsageBook {
     saving: AsyncMutex<Saving>,
     /// Names this process in documents.
     writer: String,
-    store: OnceLock<Arc<dyn StateStore>>,
-    prices: OnceLock<Prices>,
+    store: Arc<dyn StateStore>,
+    prices: Prices,
     /// Notified of every change.
     changed: watch::Sender<()>,
 }
@@ -56,29 +56,15 @@ struct Saving {
     listed: Option<Day>,
 }
 
-impl Default for UsageBook {
-    fn default() -> Self {
-        Self {
-            new: Mutex::default(),
-            saving: AsyncMutex::default(),
-            writer: new_id::message(),
-            store: OnceLock::new(),
-            prices: OnceLock::new(),
-            changed: watch::Sender::default(),
-        }
-    }
-}
-
 impl UsageBook {
-    /// Sets where it is kept, and what tokens cost; only once.
-    pub(crate) fn set_up(&self, store: Arc<dyn StateStore>, prices: Prices) {
-        let _ = self.store.set(store);
-        let _ = self.prices.set(prices);
+    pub(crate) fn new(store: Arc<dyn StateStore>, prices: Prices) -> Self {
+        let (new, saving, writer) = (Mutex::default(), AsyncMutex::default(), new_id::message());
+        Self { new, saving, writer, store, prices, changed: watch::Sender::default() }
     }
 
     /// Returns what the tokens of a target cost.
     pub(crate) fn price(&self, target: &Target) -> Option<Price> {
-        self.prices.get()?.find(&target.model, &target.name).copied()
+        self.prices.find(&target.model, &target.name).copied()
     }
 
     /// Saves changes from now on.
@@ -121,15 +107,14 @@ impl UsageBook {
     /// # Errors
     /// When the store fails.
     pub(crate) async fn save(&self) -> Result<(), JournalError> {
-        let Some(store) = self.store.get() else { return Ok(()) };
         let mut saving = self.saving.lock().await;
         loop {
             while let Some((day, rows)) = saving.batch.first_key_value() {
                 let (day, number) = (*day, saving.number);
                 if saving.listed < Some(day) {
-                    saved::list_day(&**store, day).await?;
+                    saved::list_day(&*self.store, day).await?;
                 }
-                saved::add(&**store, day, rows, &self.writer, number).await?;
+                saved::add(&*self.store, day, rows, &self.writer, number).await?;
                 saving.listed = saving.listed.max(Some(day));
                 saving.batch.pop_first();
             }
@@ -143,9 +128,8 @@ impl UsageBook {
 
     /// Reads the figures of some days, each with those that this process has not saved; they are saved first.
     async fn read(&self, from: Day, to: Day) -> Result<Vec<(Day, Rows)>, JournalError> {
-        let Some(store) = self.store.get() else { return Ok(Vec::new()) };
         self.save().await?;
-        saved::read(&**store, from, to).await
+        saved::read(&*self.store, from, to).await
     }
 }
 

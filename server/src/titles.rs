@@ -15,7 +15,7 @@ use crate::config::Titles;
 const TIME: Duration = Duration::from_secs(60);
 const AT_ONCE: usize = 2;
 
-/// What is shown to the model of each side, in characters.
+/// What is shown to the model of each side, in characters, and read of its answer, in bytes.
 const SHOWN: usize = 1500;
 
 /// Maximum length of a title, in characters.
@@ -76,7 +76,7 @@ async fn make(orchestrator: &Orchestrator, titles: &Titles, id: &ConversationId)
     }
     let question =
         format!("{INSTRUCTIONS}\n\n<user>\n{asked}\n</user>\n<assistant>\n{answered}\n</assistant>");
-    let written = timeout(TIME, orchestrator.ask(id, &model, question)).await.ok()?;
+    let written = timeout(TIME, orchestrator.ask(id, &model, question, SHOWN)).await.ok()?;
     let written =
         written.inspect_err(|why| tracing::debug!(conversation = %id, why = why.message, "no title"));
     let title = plain(&written.ok()?)?;

@@ -13,6 +13,7 @@ use crate::{
     journal::{Configured, Guarded},
     model_settings::ModelSettingsStore,
     observer::Observers,
+    pacing::Pacing,
     permission::{GrantStore, Permissions},
     retry_settings::RetryScopes,
     schedule,
@@ -20,6 +21,7 @@ use crate::{
     status::StatusChanges,
     telemetry,
     toolbox::Toolbox,
+    usage::UsageBook,
 };
 
 impl Builder {
@@ -55,7 +57,7 @@ impl Builder {
         });
         let observers = Observers::new(self.observer);
         let store = self.state.clone().unwrap_or_else(|| Arc::new(MemoryState::new()));
-        self.usage.set_up(store.clone(), self.prices);
+        let (pacing, usage) = (Arc::<Pacing>::default(), UsageBook::new(store.clone(), self.prices));
         let retry = Arc::new(RetryScopes::new(store.clone(), self.retry));
         let model_settings = ModelSettingsStore::new(store.clone());
         let grants = GrantStore::new(store.clone());
@@ -69,12 +71,12 @@ impl Builder {
             peers.clone(),
             self.memory.clone(),
             |timers, shutdown| {
-                self.pacing.wake_by(&timers, clock.clone());
+                pacing.wake_by(&timers, clock.clone());
                 Ports {
                     models,
-                    health: self.health,
-                    pacing: self.pacing,
-                    usage: self.usage,
+                    health: Arc::default(),
+                    pacing,
+                    usage: Arc::new(usage),
                     state: self.state,
                     tools,
                     permissions,

@@ -129,6 +129,9 @@ async fn remove(ports: Arc<Ports>, seated: Seated) -> Result<(), Error> {
     ports.retry.forget(id).await?;
     ports.model_settings.write(id, &ModelSettings::default()).await?;
     ports.permissions.grants.forget(id, &conversation.grants).await?;
+    if let Some(reviewer) = &ports.reviewer {
+        reviewer.forget(id);
+    }
     ports.journal.remove(id).await?;
     seated.delete();
     // Makes clients refresh their conversation lists.

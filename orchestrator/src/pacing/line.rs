@@ -82,14 +82,14 @@ impl Line {
 /// Wakes turns, as soon as there is somebody to wake.
 #[derive(Default)]
 pub(super) struct Woken {
-    /// Set by the orchestrator whose turns wait.
+    /// Set once there are timers.
     by: OnceLock<(Weak<Timers>, Arc<dyn Clock>)>,
     looks: Arc<Notify>,
     runs: AtomicBool,
 }
 
 impl Woken {
-    /// Returns the clock of the orchestrator whose turns wait.
+    /// Returns the clock of turns.
     pub(super) fn clock(&self) -> Option<Arc<dyn Clock>> {
         self.by.get().map(|(_, clock)| clock.clone())
     }

@@ -11,12 +11,12 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_kernel::{
-    Effect, Effects, Host, Input, Millis, Op, Request, Settings, StreamEvent, Target, ToolAnswer, ToolCall,
-    Turn, Want, run_turn,
+    Effect, Effects, FinishReason, Host, Input, Millis, Op, Request, Settings, StreamEvent, Target,
+    ToolAnswer, ToolCall, Turn, Want, run_turn,
 };
 use everturn_pacing::{Exponential, RetryPolicy};
-use everturn_wire::{CallerName, Category, EventBody, Failure, Message, Priority};
-use futures_core::{future::BoxFuture, stream::BoxStream};
+use everturn_wire::{CallerName, Category, DoneReason, EventBody, Failure, Message, Priority};
+use futures_core::{Stream, future::BoxFuture, stream::BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _, future, stream};
 use tokio::task::yield_now;
 
@@ -28,7 +28,6 @@ use super::{
 use crate::{
     Error,
     error::Fault,
-    memory::Account,
     model::{Choice, Model},
     new_id,
     observer::Observers,
@@ -37,9 +36,6 @@ use crate::{
     telemetry::Count,
     usage::Figures,
 };
-
-/// Maximum length of an answer, in bytes. A longer one ends there, with an ellipsis.
-const MAX_ANSWER: usize = 64 << 10;
 
 /// A question to a model beside all conversations, without tools. It is one turn that is neither saved nor counted as one. It is not
 /// repeated and does not wait, but moves along its route.
@@ -51,8 +47,8 @@ pub(crate) struct SideCall<'p> {
     /// Whose call it is; `None` = the administrator's.
     pub(crate) caller: Option<CallerName>,
     pub(crate) priority: Priority,
-    /// Counts the answer.
-    pub(crate) account: Account,
+    /// Maximum length of the answer, in bytes. A longer one ends there, with an ellipsis.
+    pub(crate) most: usize,
     /// Told when it moves to another target.
     pub(crate) switches: Option<Switches>,
 }
@@ -82,16 +78,16 @@ impl SideCall<'_> {
         let settings = Settings { targets, max_steps: Some(1), ..Settings::default() };
         let mut turn = Turn::begin_over(new_id::turn(), settings, Vec::new(), None, now, &mut effects);
         turn.choose_first_target(now, &retry, &mut effects);
-        let mut host = SideHost {
-            asked: self,
-            choice,
-            called: None,
-            progress: Arc::default(),
-            text: String::new(),
-            is_cut: false,
-        };
+        let mut host =
+            SideHost { asked: self, choice, called: None, progress: Arc::default(), text: String::new() };
         let Ok(_) = run_turn(&mut turn, &mut effects, &mut host, Some(&retry)).await;
-        let Some(failure) = turn.outcome().and_then(|outcome| outcome.failure.clone()) else {
+        let outcome = turn.outcome();
+        let Some(failure) = outcome.and_then(|outcome| outcome.failure.clone()) else {
+            let calls_tool = outcome.is_some_and(|outcome| outcome.reason == DoneReason::MaxSteps);
+            if calls_tool && host.text.is_empty() {
+                let text = "it called a tool instead of answering";
+                return Err(Unanswered::Failed(Failure::new(Category::InvalidResponse, true, text)));
+            }
             return Ok(host.text);
         };
         Err(match host.progress.load(Ordering::Relaxed) {
@@ -114,6 +110,22 @@ fn not_asked(error: &Error) -> Failure {
     Failure::new(category, false, error.to_string())
 }
 
+/// Ends an answer that has more bytes of text than this. What there is may be valid by itself; with the ellipsis it is not.
+fn within(most: usize, events: impl Stream<Item = StreamEvent>) -> impl Stream<Item = StreamEvent> {
+    let bounded = events.scan(0, move |length, event| {
+        let is_over = *length > most;
+        if let StreamEvent::Text(text) = &event {
+            *length += text.len();
+        }
+        let events = match event {
+            _ if *length <= most => vec![event],
+            _ => vec![StreamEvent::Text("…".to_owned()), StreamEvent::Finished(FinishReason::Length)],
+        };
+        future::ready((!is_over).then(|| stream::iter(events)))
+    });
+    bounded.flatten()
+}
+
 /// How far the calls have come: one was made; the last one ended well. Tells an answer without a text from one that broke off.
 const MADE: u8 = 1;
 const COMPLETE: u8 = 2;
@@ -126,22 +138,12 @@ struct SideHost<'p> {
     called: Option<Target>,
     progress: Arc<AtomicU8>,
     text: String,
-    /// Whether the text was too long.
-    is_cut: bool,
 }
 
 impl SideHost<'_> {
     fn hear(&mut self, event: EventBody, used: &mut Figures) {
         match event {
-            EventBody::TextDelta { .. } if self.is_cut => {}
-            EventBody::TextDelta { delta } if self.text.len() + delta.len() <= MAX_ANSWER => {
-                self.text.push_str(&delta);
-            }
-            EventBody::TextDelta { .. } => {
-                // What there is may be valid by itself; with the ellipsis it is not.
-                self.text.push('…');
-                self.is_cut = true;
-            }
+            EventBody::TextDelta { delta } => self.text.push_str(&delta),
             EventBody::TargetSwitched { from, to, reason, .. } => {
                 if let Some(switches) = &self.asked.switches {
                     switches.tell(from, to, reason);
@@ -209,7 +211,7 @@ impl Host for SideHost<'_> {
                 let moves = matches!(event, EventBody::TargetSwitched { .. });
                 self.hear(event, &mut used);
                 if moves {
-                    // Whoever waits for the answer hears of it first.
+                    // So that the turn whose call is reviewed hears of it before the answer.
                     yield_now().await;
                 }
             }
@@ -233,7 +235,7 @@ impl Host for SideHost<'_> {
     }
 
     fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent> {
-        let SideCall { ports, messages, caller, account, .. } = &self.asked;
+        let SideCall { ports, messages, caller, .. } = &self.asked;
         self.called = None;
         let model = match ports.models.now().asked(&self.choice, turn.target()) {
             Ok(model) => model,
@@ -245,14 +247,14 @@ impl Host for SideHost<'_> {
             request: Request::new(op, &model.name, messages.clone()),
             call: None,
             observers: Observers::new(None),
-            account: account.clone(),
+            account: ports.memory.open(),
             on_route: turn.target().map(|target| (ports.health.clone(), target.clone())),
             is_bare: false,
             clock: ports.clock.clone(),
             usage: ports.usage.clone(),
             caller: caller.as_ref().map(|caller| caller.as_str().to_owned()),
         };
-        let progress = self.progress.clone();
+        let (progress, most) = (self.progress.clone(), self.asked.most);
         let make = move |admitted| {
             progress.store(MADE, Ordering::Relaxed);
             let note = move |event: &StreamEvent| {
@@ -260,7 +262,7 @@ impl Host for SideHost<'_> {
                     progress.store(COMPLETE, Ordering::Relaxed);
                 }
             };
-            call.make(admitted).inspect(note).boxed()
+            within(most, call.make(admitted).inspect(note)).boxed()
         };
         self.called = (!matches!(pace, Paced::Held(_))).then(|| model.target.clone());
         match pace {

@@ -102,15 +102,13 @@ impl UsageBook {
         if to.since(from) >= MOST_DAYS {
             return Err(bad(format!("{from} to {to} is more than {MOST_DAYS} days")));
         }
-        let no_prices = Prices::default();
-        let prices = self.prices.get().unwrap_or(&no_prices);
         let (mut groups, mut total) = (BTreeMap::<Group, Sum>::new(), Sum::default());
         for (day, rows) in self.read(from, to).await? {
             let seen = |key: &Key| caller.is_none() || key.caller.as_deref() == caller;
             for (key, figures) in rows.iter().filter(|(key, _)| seen(key)) {
                 let group = by.iter().map(|by| part(*by, key, day)).collect();
-                groups.entry(group).or_default().add(key, figures, prices);
-                total.add(key, figures, prices);
+                groups.entry(group).or_default().add(key, figures, &self.prices);
+                total.add(key, figures, &self.prices);
                 if groups.len() > MOST_ROWS {
                     return Err(bad(format!(
                         "the answer has more than {MOST_ROWS} rows: ask for fewer days, or by less"

@@ -10,11 +10,9 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 const TODAY: u64 = 20_000 * DAY_MS;
 
 fn node(store: &Arc<dyn StateStore>) -> Arc<UsageBook> {
-    let book = Arc::<UsageBook>::default();
     let mut prices = Prices::default();
     prices.add("a/*".to_owned(), Price { input: 1.0, output: 2.0, ..Price::default() });
-    book.set_up(store.clone(), prices);
-    book
+    Arc::new(UsageBook::new(store.clone(), prices))
 }
 
 fn used(input: u64) -> Figures {

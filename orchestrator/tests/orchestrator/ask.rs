@@ -25,7 +25,7 @@ async fn a_question_moves_along_its_route_and_counts_for_its_caller() {
     let world = World::of(builder);
     let ann = CallerName::parse("ann").unwrap();
     let of_ann = ConversationId::from("c").of(&ann);
-    let answer = world.orchestrator.ask(&of_ann, "route/titles", "What is it?".to_owned()).await;
+    let answer = world.orchestrator.ask(&of_ann, "route/titles", "What is it?".to_owned(), 1_000).await;
     assert_eq!(answer.as_deref(), Ok("Two dice"));
     assert_eq!((first.calls(), second.calls()), (1, 1));
     assert!(world.orchestrator.conversations(Page::default()).await.unwrap().0.is_empty());
@@ -43,13 +43,14 @@ async fn a_question_does_not_wait_for_a_limited_target() {
     let mut watcher = world.say("hi").await;
     watcher.until("provider-retry").await;
     let begun = Instant::now();
-    let put_off = world.orchestrator.ask(&world.id, "key/model", "What is it?".to_owned()).await.unwrap_err();
+    let put_off =
+        world.orchestrator.ask(&world.id, "key/model", "What is it?".to_owned(), 1_000).await.unwrap_err();
     assert_eq!((put_off.category, begun.elapsed()), (Category::RateLimited, Duration::ZERO));
     assert!(put_off.hint_ms.is_some_and(|left| (1..=20_000).contains(&left)), "{put_off:?}");
     assert_eq!(provider.calls(), 1, "it was not asked");
     watcher.turn().await;
     assert_eq!(
-        world.orchestrator.ask(&world.id, "key/model", "Now?".to_owned()).await.as_deref(),
+        world.orchestrator.ask(&world.id, "key/model", "Now?".to_owned(), 1_000).await.as_deref(),
         Ok("Two dice")
     );
 }
@@ -58,13 +59,13 @@ async fn a_question_does_not_wait_for_a_limited_target() {
 async fn a_question_is_asked_once_and_what_cannot_be_answered_says_why() {
     let provider = Scripted::new([ask("write", &["a"]), vec![Cue::Hang]]);
     let world = World::new(provider.clone());
-    let unknown = world.orchestrator.ask(&world.id, "key/none", "?".to_owned()).await.unwrap_err();
+    let unknown = world.orchestrator.ask(&world.id, "key/none", "?".to_owned(), 1_000).await.unwrap_err();
     assert_eq!(unknown.category, Category::InvalidRequest);
     assert!(unknown.message.contains("key/none"), "{}", unknown.message);
-    // A call of a tool, which it was not offered, is no answer and gets none.
-    assert_eq!(world.orchestrator.ask(&world.id, "key/model", "?".to_owned()).await.as_deref(), Ok(""));
+    let calls_tool = world.orchestrator.ask(&world.id, "key/model", "?".to_owned(), 1_000).await.unwrap_err();
+    assert_eq!(calls_tool.category, Category::InvalidResponse, "it was offered none");
     assert_eq!(provider.calls(), 1);
-    let hangs = world.orchestrator.ask(&world.id, "key/model", "?".to_owned());
+    let hangs = world.orchestrator.ask(&world.id, "key/model", "?".to_owned(), 1_000);
     tokio::select! {
         answer = hangs => panic!("{answer:?}"),
         () = sleep(Duration::from_secs(5)) => {}
@@ -74,4 +75,16 @@ async fn a_question_is_asked_once_and_what_cannot_be_answered_says_why() {
     let start = world.orchestrator.start(StartTurn::new("hi").conversation(world.id.clone())).await.unwrap();
     let subscription = world.orchestrator.subscribe(&world.id, Some(start.from), true).await.unwrap();
     Watcher { subscription }.until("turn-start").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_long_is_not_read_to_its_end() {
+    let mut endless = answer(&"x".repeat(900));
+    endless.pop();
+    endless.extend(answer(&"y".repeat(900)));
+    endless.pop();
+    endless.push(Cue::Hang);
+    let world = World::new(Scripted::new([endless]));
+    let text = world.orchestrator.ask(&world.id, "key/model", "?".to_owned(), 1_000).await.unwrap();
+    assert_eq!(text, format!("{}…", "x".repeat(900)));
 }

@@ -221,7 +221,7 @@ async fn a_stop_stops_the_reviewer_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_is_kept_after_a_failed_attempt_which_leaves_nothing_in_it() {
+async fn earlier_reviews_are_seen_again_and_a_failed_attempt_leaves_nothing_in_them() {
     let answers = [answer(ALLOW), answer("well"), answer(ALLOW), answer(DENY)];
     let (judge, tool) = (Scripted::new(answers), Write::default());
     let calls = vec![ask("write", &["a"]), ask("write", &["b"]), ask("write", &["c"]), answer("ok")];
@@ -239,7 +239,7 @@ async fn a_conversation_is_kept_after_a_failed_attempt_which_leaves_nothing_in_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_overflows_is_replaced() {
+async fn earlier_reviews_that_fill_the_context_are_dropped() {
     let answers = [answer(ALLOW), failed(Category::ContextOverflow), answer(ALLOW)];
     let (judge, tool) = (Scripted::new(answers), Write::default());
     let calls = vec![ask("write", &["a"]), ask("write", &["b"]), answer("ok")];
@@ -248,7 +248,7 @@ async fn a_conversation_that_overflows_is_replaced() {
     assert!(lines.contains(&"review-completed b allowed 1".to_owned()), "{lines:?}");
     let sent: Vec<_> = judge.requests().iter().map(|request| request.messages.len()).collect();
     assert_eq!(sent, [2, 4, 2]);
-    // Without earlier reviews, another conversation would overflow too.
+    // Without earlier reviews there is nothing to drop.
     let judge = Scripted::new([failed(Category::ContextOverflow)]);
     let world = reviewed_by(&judge, vec![ask("write", &["a"]), answer("ok")], &tool);
     let lines = world.say("hi").await.turn().await;

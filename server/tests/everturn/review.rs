@@ -80,9 +80,6 @@ async fn the_number_of_requests_follows_from_the_responses() {
         assert_eq!(judge.counts().requests, requests, "{name}");
         let result = of_type(&events, "tool-result")[0];
         assert_eq!(result["isError"], verdict != "allowed", "{name}: {result}");
-        let hidden = get(&server, "/conversations?hidden=true").await.json().await;
-        let is_healthy = matches!(verdict, "allowed" | "denied");
-        assert!(hidden.as_array().unwrap().len() == 1 || !is_healthy, "{name}: {hidden}");
         assert_eq!(get(&server, "/conversations").await.json().await.as_array().unwrap().len(), 1);
     }
 }

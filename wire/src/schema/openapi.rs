@@ -210,11 +210,6 @@ fn parameters() -> Value {
         "sinceSeq": { "name": "sinceSeq", "in": "query", "description": "Only chunks after this one.", "schema": seq() },
         "beforeSeq": { "name": "beforeSeq", "in": "query", "description": "Only chunks before this one.", "schema": seq() },
         "limit": { "name": "limit", "in": "query", "description": "At most so many, the newest.", "schema": seq() },
-        "hidden": {
-            "name": "hidden", "in": "query",
-            "description": "True for the conversations in which a model reviews tool calls, instead of people's.",
-            "schema": { "type": "boolean" },
-        },
         "format": {
             "name": "format", "in": "query",
             "description": "JSON lines, with everything; or Markdown, with the messages and tool calls that are not superseded.",

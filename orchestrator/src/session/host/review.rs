@@ -12,10 +12,13 @@ use crate::{
     reviewer::ReviewRequest,
     session::{
         Ports,
-        review::{Earlier, ModelReviewer, Reviews},
+        review::{EarlierReviews, ModelReviewer, Reviews},
         side_call::{SideCall, Unanswered},
     },
 };
+
+/// Maximum length of an answer, in bytes. A longer one is no assessment.
+const MAX_ANSWER: usize = 64 << 10;
 
 impl Reviews {
     pub(super) async fn review(&self, ports: &Arc<Ports>, request: ReviewRequest) -> ReviewAnswer {
@@ -28,12 +31,12 @@ impl Reviews {
 
 impl ModelReviewer {
     async fn review(&self, ports: &Arc<Ports>, request: ReviewRequest) -> ReviewAnswer {
-        let earlier = self.pool.take(&request.conversation_id).unwrap_or_else(|| Earlier::new(&ports.memory));
-        let has_any = !earlier.is_empty();
+        let earlier = self.pool.take(&request.conversation_id);
+        let has_any = !earlier.messages.is_empty();
         match self.ask(ports, &request, earlier).await {
             // Its earlier reviews fill its context. Without them there is room for this call.
             ReviewAnswer::Failed(failure) if has_any && failure.category == Category::ContextOverflow => {
-                self.ask(ports, &request, Earlier::new(&ports.memory)).await
+                self.ask(ports, &request, EarlierReviews::default()).await
             }
             answer => answer,
         }
@@ -41,19 +44,24 @@ impl ModelReviewer {
 
     /// Asks once. The earlier reviews return to the pool, with this one if it reached a verdict, unless there is no room for it
     /// or nobody waits for its end: then they are dropped.
-    async fn ask(&self, ports: &Arc<Ports>, request: &ReviewRequest, mut earlier: Earlier) -> ReviewAnswer {
+    async fn ask(
+        &self,
+        ports: &Arc<Ports>,
+        request: &ReviewRequest,
+        mut earlier: EarlierReviews,
+    ) -> ReviewAnswer {
         let text = |role, text: String| Message::new(role, [Chunk::Text { text }]);
         let question = text(Role::User, prompt::of(request));
         let instructions = Chunk::System { text: prompt::INSTRUCTIONS.to_owned(), keeps_from: None };
         let mut messages = vec![Message::new(Role::System, [instructions])];
-        messages.extend(earlier.messages().iter().chain([&question]).cloned());
+        messages.extend(earlier.messages.iter().chain([&question]).cloned());
         let asked = SideCall {
             ports,
             model: &self.model,
             messages,
             caller: request.conversation_id.caller_name(),
             priority: Priority::Interactive,
-            account: earlier.account().clone(),
+            most: MAX_ANSWER,
             switches: Some(request.switches.clone()),
         };
         let answer = match asked.ask().await {

@@ -2,72 +2,66 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use everturn_wire::{Chunk, ConversationId, Message};
 
-use crate::memory::{Account, Memory};
-
 /// Maximum number of reviews that are seen again, as each request contains all of them.
 const MAX_REVIEWS: usize = 16;
 
-/// Maximum number of reviewed conversations.
-const MAX_CONVERSATIONS: usize = 256;
+/// Maximum size of the reviews of one conversation, and of all, in bytes.
+const MOST_BYTES: usize = 1 << 20;
+const MOST_BYTES_IN_ALL: usize = 16 << 20;
 
 /// The earlier reviews in each conversation, unless a review of it is in progress; the most recently used are last.
 #[derive(Default)]
-pub(in crate::session) struct Pool(Mutex<VecDeque<(ConversationId, Earlier)>>);
+pub(in crate::session) struct Pool(Mutex<VecDeque<(ConversationId, EarlierReviews)>>);
 
 /// Reviews that reached a verdict: the question and the answer of each.
-pub(in crate::session) struct Earlier {
-    messages: Vec<Message>,
-    account: Account,
+#[derive(Default)]
+pub(in crate::session) struct EarlierReviews {
+    pub(in crate::session) messages: Vec<Message>,
+    bytes: usize,
 }
 
 impl Pool {
-    /// Takes the earlier reviews in this conversation. `None` if there are none or another review has them: no review waits
-    /// for another.
-    pub(in crate::session) fn take(&self, of: &ConversationId) -> Option<Earlier> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = all.iter().rposition(|(known, _)| known == of)?;
-        all.remove(at).map(|(_, earlier)| earlier)
+    /// Takes the earlier reviews in this conversation. There are none if another review has them: no review waits for another.
+    pub(in crate::session) fn take(&self, of: &ConversationId) -> EarlierReviews {
+        let mut all = self.lock();
+        let at = all.iter().rposition(|(known, _)| known == of);
+        at.and_then(|at| all.remove(at)).map(|(_, earlier)| earlier).unwrap_or_default()
     }
 
-    /// Keeps these reviews for the next one, unless there are too many. If there are too many conversations, it drops those of
-    /// the least recently used one.
-    pub(in crate::session) fn give_back(&self, of: &ConversationId, earlier: Earlier) {
-        if earlier.messages.len() >= 2 * MAX_REVIEWS {
+    /// Keeps these reviews for the next one, unless there are too many. Drops those of the least recently used conversations until
+    /// the others fit.
+    pub(in crate::session) fn give_back(&self, of: &ConversationId, earlier: EarlierReviews) {
+        let count = earlier.messages.len() / 2;
+        if !(1..MAX_REVIEWS).contains(&count) || earlier.bytes > MOST_BYTES {
             return;
         }
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.lock();
         all.push_back((of.clone(), earlier));
-        if all.len() > MAX_CONVERSATIONS {
-            all.pop_front();
+        let mut bytes: usize = all.iter().map(|(_, earlier)| earlier.bytes).sum();
+        while let Some((_, oldest)) = all.pop_front_if(|_| bytes > MOST_BYTES_IN_ALL) {
+            bytes -= oldest.bytes;
         }
+    }
+
+    /// Drops the reviews in this conversation, which was deleted.
+    pub(super) fn forget(&self, of: &ConversationId) {
+        self.lock().retain(|(known, _)| known != of);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(ConversationId, EarlierReviews)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Earlier {
-    pub(in crate::session) fn new(memory: &Arc<Memory>) -> Self {
-        Self { messages: Vec::new(), account: memory.open() }
-    }
-
-    pub(in crate::session) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
-    }
-
-    pub(in crate::session) fn messages(&self) -> &[Message] {
-        &self.messages
-    }
-
-    pub(in crate::session) fn account(&self) -> &Account {
-        &self.account
-    }
-
+impl EarlierReviews {
     pub(in crate::session) fn push(&mut self, question: Message, answer: Message) {
         let length = |chunk: &Chunk| if let Chunk::Text { text } = chunk { text.len() } else { 0 };
-        self.account.add(question.iter().chain(answer.iter()).map(length).sum());
+        self.bytes += question.iter().chain(answer.iter()).map(length).sum::<usize>();
         self.messages.extend([question, answer]);
     }
 }
@@ -78,34 +72,35 @@ mod tests {
 
     use super::*;
 
-    fn reviewed(mut earlier: Earlier) -> Earlier {
-        let text = |role| Message::new(role, [Chunk::Text { text: "text".to_owned() }]);
-        earlier.push(text(Role::User), text(Role::Assistant));
+    fn reviewed(mut earlier: EarlierReviews, bytes: usize) -> EarlierReviews {
+        let text = |role, text| Message::new(role, [Chunk::Text { text }]);
+        earlier.push(text(Role::User, "x".repeat(bytes)), text(Role::Assistant, String::new()));
         earlier
     }
 
     #[test]
     fn reviews_are_seen_again_while_no_other_has_them_and_not_for_ever() {
-        let (pool, of, memory) = (Pool::default(), ConversationId::from("c"), Arc::default());
-        assert!(pool.take(&of).is_none());
-        let mut earlier = Earlier::new(&memory);
-        for reviews in 1..MAX_REVIEWS {
-            pool.give_back(&of, reviewed(earlier));
-            assert!(pool.take(&"other".into()).is_none(), "another conversation has its own");
-            earlier = pool.take(&of).unwrap();
-            assert_eq!(earlier.messages().len(), 2 * reviews);
-            assert!(pool.take(&of).is_none(), "two reviews at once");
+        let (pool, of) = (Pool::default(), ConversationId::from("c"));
+        for reviews in 0..MAX_REVIEWS {
+            let earlier = pool.take(&of);
+            assert_eq!(earlier.messages.len(), 2 * reviews);
+            assert!(pool.take(&of).messages.is_empty(), "two reviews at once");
+            pool.give_back(&of, reviewed(earlier, 100));
+            assert!(pool.take(&"other".into()).messages.is_empty(), "another conversation has its own");
         }
-        pool.give_back(&of, reviewed(earlier));
-        assert!(pool.take(&of).is_none(), "there are too many");
+        assert!(pool.take(&of).messages.is_empty(), "there are too many");
+        pool.give_back(&of, reviewed(EarlierReviews::default(), 100));
+        pool.forget(&of);
+        assert!(pool.take(&of).messages.is_empty(), "its conversation was deleted");
     }
 
     #[test]
-    fn of_too_many_conversations_the_oldest_are_dropped() {
-        let (pool, memory) = (Pool::default(), Arc::default());
+    fn of_too_many_bytes_the_oldest_are_dropped() {
+        let pool = Pool::default();
         let id = |at: usize| ConversationId::from(format!("c{at}").as_str());
-        (0..1_000).for_each(|at| pool.give_back(&id(at), reviewed(Earlier::new(&memory))));
-        let kept: Vec<_> = (0..1_000).filter(|at| pool.take(&id(*at)).is_some()).collect();
-        assert_eq!(kept, (1_000 - MAX_CONVERSATIONS..1_000).collect::<Vec<_>>());
+        (0..40).for_each(|at| pool.give_back(&id(at), reviewed(EarlierReviews::default(), MOST_BYTES)));
+        pool.give_back(&id(40), reviewed(EarlierReviews::default(), MOST_BYTES + 1));
+        let kept: Vec<_> = (0..=40).filter(|at| !pool.take(&id(*at)).messages.is_empty()).collect();
+        assert_eq!(kept, (24..40).collect::<Vec<_>>());
     }
 }

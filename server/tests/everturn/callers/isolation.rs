@@ -103,7 +103,6 @@ async fn nothing_is_told_in_lists(world: World) {
         "/conversations?search=heron".to_owned(),
         "/conversations?search=plans".to_owned(),
         "/conversations?search=a&limit=1".to_owned(),
-        "/conversations?hidden=true".to_owned(),
         format!("/conversations?before={cursor}"),
         format!("/conversations?before={cursor}@ann"),
         format!("/conversations?search=heron&before={cursor}"),
