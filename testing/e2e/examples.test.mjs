@@ -17,7 +17,7 @@ import { startProvider } from './support/provider.mjs';
 const FOLDER = fileURLToPath(new URL('../../examples/front_ends/', import.meta.url));
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 const limitedFor = (seconds) => ({ ...LIMITED, headers: { 'retry-after': String(seconds) } });
-const LIMITED_FOR_A_WHILE = limitedFor(2);
+const LIMITED_FOR_A_WHILE = limitedFor(6);
 const roll = { calls: [{ name: 'roll_dice', input: { sides: 6 } }] };
 
 let browser;
@@ -176,7 +176,7 @@ for (const name of ['use_chat', 'ag_ui', 'copilotkit', 'openai']) {
 for (const name of ['use_chat', 'copilotkit']) {
   test(`${name}: a reloaded page follows its turn`, async () => {
     const page = await open(name);
-    provider.says(LIMITED_FOR_A_WHILE, 'Still here.');
+    provider.says(limitedFor(15), 'Still here.');
     await say(page, 'Wait for me');
     await page.getByRole('status').waitFor();
     await page.reload();

@@ -165,7 +165,7 @@ test('a summary that somebody asked for and that failed is made again', async ()
 
 test('a wait for a summary says so, survives a reload, and can be skipped', async () => {
   await talk();
-  provider.says(busy(600), SUMMARY, null, 'Lisbon, then.');
+  provider.says(busy(600), SUMMARY, busy(600), 'Lisbon, then.');
   await send(page, QUESTIONS[3]);
   await page.locator('#banner').waitFor();
   assert.match(await line(), /^Server overloaded, retrying the summary in \d+ min \d\d s$/);
@@ -178,6 +178,7 @@ test('a wait for a summary says so, survives a reload, and can be skipped', asyn
   await shows(SUMMARIZED);
   // The answer has waits of its own.
   await page.waitForFunction(() => /^Server overloaded, retrying (in|now)/.test(document.querySelector('#wait-line').textContent));
+  await page.locator('#retry-now').click();
   await shows('Lisbon, then.');
   await settled();
   assert.equal(await page.locator('.compaction').count(), 1);

@@ -55,7 +55,7 @@ pub(crate) struct Process {
 }
 
 /// How long to wait for the last output after the process ended.
-const READING: Duration = Duration::from_millis(200);
+const READING: Duration = Duration::from_secs(1);
 
 /// The last line of a process's standard error, which often says why it ended.
 #[derive(Clone, Default)]

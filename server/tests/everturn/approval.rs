@@ -151,9 +151,9 @@ async fn a_half_typed_line_is_not_an_answer() {
 #[tokio::test]
 async fn an_unanswered_approval_is_denied_after_its_timeout() {
     let provider = Loopback::start([rolls(&["{}"]), said("Too bad.")]).await;
-    let home = home(&provider, "ask", "approval_timeout_ms = 3000");
+    let home = home(&provider, "ask", "approval_timeout_ms = 8000");
     let mut terminal = opened(&home, &["chat"], "roll").await;
-    terminal.until(&format!("{KEYS} (denied in 2s)")).await;
+    terminal.until(&format!("{KEYS} (denied in ")).await;
     terminal.until("roll_dice denied: not answered in time").await;
     terminal.until("Too bad.\n\n>").await;
 }

@@ -81,7 +81,7 @@ async fn a_turn_that_waits_goes_on_after_kill_9() {
 #[tokio::test]
 async fn a_turn_that_is_left_goes_on_before_the_next_message() {
     let provider = Loopback::start([fault::overloaded(), said("One."), said("Two.")]).await;
-    let home = Home::with_provider(&provider, "schedule = \"exponential\"\nbase_ms = 1500\njitter = 0.0");
+    let home = Home::with_provider(&provider, "schedule = \"exponential\"\nbase_ms = 8000\njitter = 0.0");
     let mut terminal = Terminal::new(&home, &["chat", "first"]);
     terminal.until("Retrying (1/").await;
     terminal.press("/exit\r").await;
@@ -97,7 +97,7 @@ async fn a_turn_that_is_left_goes_on_before_the_next_message() {
 #[tokio::test]
 async fn a_turn_that_is_left_goes_on_without_a_message() {
     let provider = Loopback::start([fault::overloaded(), said("One.")]).await;
-    let home = Home::with_provider(&provider, "schedule = \"exponential\"\nbase_ms = 1500\njitter = 0.0");
+    let home = Home::with_provider(&provider, "schedule = \"exponential\"\nbase_ms = 8000\njitter = 0.0");
     let mut terminal = Terminal::new(&home, &["chat", "first"]);
     terminal.until("Retrying (1/").await;
     terminal.press("/exit\r").await;

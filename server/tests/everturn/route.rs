@@ -157,8 +157,8 @@ async fn a_provider_continues_with_its_second_key_if_the_first_one_is_exhausted_
 
 #[tokio::test]
 async fn a_wait_for_a_target_outlives_its_process() {
-    let a = Loopback::start([fault::rate_limited(Some(2)), said("Hello.")]).await;
-    let b = Loopback::start([fault::rate_limited(Some(2))]).await;
+    let a = Loopback::start([fault::rate_limited(Some(10)), said("Hello.")]).await;
+    let b = Loopback::start([fault::rate_limited(Some(10))]).await;
     let home = home(&a, &b, "schedule = \"interactive\"\nbase_ms = 100");
     let mut server = home.serve().await;
     say(&server, "c1").await;

@@ -13,7 +13,7 @@ export async function outlives({ provider, file, folder }, open) {
   const first = await startServer(['--config', file], {}, { data });
   const listen = new URL(first.url).host;
   const { chat, told, errors } = open(first.url);
-  provider.says({ ...LIMITED, headers: { 'retry-after': '2' } }, 'Survived.');
+  provider.says({ ...LIMITED, headers: { 'retry-after': '10' } }, 'Survived.');
   const asking = chat.sendMessage({ text: 'hi' });
   // A wait that is shown is stored. Killed earlier, the turn would be asked again at once and end before the page is back.
   await until(() => told.some(({ type }) => type === 'data-everturn-retry'));

@@ -19,8 +19,8 @@ use crate::{
     workspace::{built, metadata, target},
 };
 
-/// Timeout of an end-to-end test, in milliseconds.
-const E2E_TIMEOUT: &str = "--test-timeout=300000";
+/// Timeout of a file of end-to-end tests, in milliseconds.
+const E2E_TIMEOUT: &str = "--test-timeout=900000";
 
 /// Number of concurrent test files. Each has its own server, and mostly waits for a browser.
 const E2E_AT_ONCE: &str = "--test-concurrency=2";

@@ -132,8 +132,8 @@ async fn a_server_that_returns_its_questions_is_called_again_with_the_answers() 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_stands_still_while_a_question_is_open() {
     let timeouts = Timeouts {
-        idle: Duration::from_millis(300),
-        total: Duration::from_millis(600),
+        idle: Duration::from_millis(1_500),
+        total: Duration::from_millis(3_000),
         ..Timeouts::default()
     };
     let config = ServerConfig { timeouts, ..config(everything("stdio")) };
@@ -141,7 +141,7 @@ async fn time_stands_still_while_a_question_is_open() {
     let (started, mut watched) = world.begin().await;
     let question = asked(&mut watched).await;
     // Twice the time that the call may take in all.
-    let until = tokio::time::Instant::now() + Duration::from_millis(1200);
+    let until = tokio::time::Instant::now() + Duration::from_millis(6_000);
     wait_for(|| (tokio::time::Instant::now() > until).then_some(())).await;
     let answered = world.answer(&started.conversation_id, &question, QuestionAction::Decline, None).await;
     assert_eq!(answered, Ok(true));

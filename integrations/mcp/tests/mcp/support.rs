@@ -17,7 +17,7 @@ use everturn_wire::{AgentEvent, EventBody, ToolSourceInfo, ToolSourceStatus, Val
 use tokio::time::{interval, timeout};
 
 /// Time limit of every wait in the tests.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()

@@ -211,16 +211,25 @@ pub async fn membership(a: &Node, b: &Node) {
     let mut both = vec![first.clone(), second.clone()];
     both.sort_by(|a, b| a.node.cmp(&b.node));
     for node in [a, b] {
-        assert_eq!(node.cluster.members.members().await.expect("listing succeeds"), both);
+        lists(node, &both).await;
     }
     first.turns = 9;
     a.cluster.members.renew(&first).await.expect("renewing succeeds");
     b.cluster.members.leave().await.expect("leaving succeeds");
     for node in [a, b] {
-        assert_eq!(node.cluster.members.members().await.expect("listing succeeds"), [first.clone()]);
+        lists(node, &[first.clone()]).await;
     }
     b.cluster.members.renew(&second).await.expect("a node may return");
-    assert_eq!(a.cluster.members.members().await.expect("listing succeeds").len(), 2);
+    let mut both = vec![first, second];
+    both.sort_by(|a, b| a.node.cmp(&b.node));
+    lists(a, &both).await;
+}
+
+/// Waits until a node lists these members: what another one told may arrive later.
+async fn lists(node: &Node, expected: &[Member]) {
+    let listed = async || node.cluster.members.members().await.expect("listing succeeds") == expected;
+    let listing = async { while !listed().await {} };
+    timeout(SOON, listing).await.unwrap_or_else(|_| panic!("{expected:?} are never listed"));
 }
 
 /// Tests that the notices of a node reach the other ones, in order and whole.

@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use everturn_orchestrator::{
     Commit, Cursor, Head, Journal, JournalError, Page, StoredEvent, Version, Window,
 };
 use everturn_wire::{Chunk, ConversationId, Role, StoredChunk};
+use tokio::time::sleep;
 
 use super::{Append, Operation, Outcome, Told, check};
 use crate::numbered::{head, turn};
@@ -20,6 +22,9 @@ use Reading::{Chunks, Events};
 
 /// The journal that reads in the end.
 const AUDITOR: usize = 999;
+
+/// How often it reads, a second apart: rivals may give up within milliseconds.
+const READ_AGAIN: usize = 60;
 
 /// The indexes of journals have numbers of their own.
 const INDEXES: usize = 1000;
@@ -97,8 +102,15 @@ impl Record {
         let (mut wrong, mut counts) = (Vec::new(), BTreeMap::new());
         for mut rival in self.rivals(AUDITOR, store, 0) {
             rival.may_lag = false;
-            let readings =
-                [rival.load().await, rival.read(Events(None)).await, rival.read(Chunks(None)).await];
+            let mut readings = [Did::Failed; 3];
+            for _ in 0..READ_AGAIN {
+                readings =
+                    [rival.load().await, rival.read(Events(None)).await, rival.read(Chunks(None)).await];
+                if !readings.contains(&Did::Failed) {
+                    break;
+                }
+                sleep(Duration::from_secs(1)).await;
+            }
             assert_eq!(readings, [Did::Other; 3], "it can be read in the end");
             let history = rival.conversation().lock();
             for one in history.iter() {
