@@ -21,7 +21,7 @@ pub enum Error {
         id: ConversationId,
     },
     /// The model does not exist.
-    #[error("unknown model {model:?}; known models: {}", .known.join(", "))]
+    #[error("unknown model {model:?}; {}", known_models(.known))]
     UnknownModel {
         /// What was asked for.
         model: String,
@@ -247,6 +247,13 @@ pub enum Fault {
     Unavailable,
     /// The server.
     Server,
+}
+
+fn known_models(known: &[String]) -> String {
+    match known {
+        [] => "none is known until a provider's list can be read: name one as PROVIDER/MODEL".to_owned(),
+        _ => format!("known models: {}", known.join(", ")),
+    }
 }
 
 impl Error {
