@@ -152,7 +152,8 @@ impl Builder {
         self
     }
 
-    /// Adds an observer of every event and provider call in this process. Default: none.
+    /// Adds an observer of every event and provider call of this process, except reviews by a model and
+    /// [`ask`](Orchestrator::ask). Default: none.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);

@@ -95,25 +95,22 @@ impl Storage {
 
     /// Returns the journal; `None` = in memory.
     pub(crate) fn journal(&self) -> Option<Arc<dyn Journal>> {
-        match self {
-            Self::Memory => None,
-            Self::File(journal) => Some(journal.clone()),
-            #[cfg(feature = "postgres")]
-            Self::Database(journal) => Some(journal.clone()),
-            #[cfg(feature = "nats")]
-            Self::Shared(shared) => Some(shared.journal()),
-        }
+        self.stores().map(|(journal, _)| journal)
     }
 
     /// Returns where state outside conversations is kept; `None` = in memory.
     pub(crate) fn state(&self) -> Option<Arc<dyn StateStore>> {
+        self.stores().map(|(_, state)| state)
+    }
+
+    fn stores(&self) -> Option<(Arc<dyn Journal>, Arc<dyn StateStore>)> {
         match self {
             Self::Memory => None,
-            Self::File(journal) => Some(journal.clone()),
+            Self::File(journal) => Some((journal.clone(), journal.clone())),
             #[cfg(feature = "postgres")]
-            Self::Database(journal) => Some(journal.clone()),
+            Self::Database(journal) => Some((journal.clone(), journal.clone())),
             #[cfg(feature = "nats")]
-            Self::Shared(shared) => Some(shared.state()),
+            Self::Shared(shared) => Some(shared.stores()),
         }
     }
 
@@ -130,9 +127,9 @@ impl Storage {
     pub(crate) fn keep(self, builder: Builder) -> Builder {
         #[cfg(feature = "nats")]
         let builder = if let Self::Shared(shared) = &self { shared.join_in(builder) } else { builder };
-        match (self.state(), self.journal()) {
-            (Some(state), Some(journal)) => builder.journal(journal).state(state),
-            _ => builder,
+        match self.stores() {
+            Some((journal, state)) => builder.journal(journal).state(state),
+            None => builder,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Page, Patient, StartTurn, UsageQuery, kernel::StreamEvent};
+use everturn_orchestrator::{Orchestrator, Page, Patient, StartTurn, UsageQuery, kernel::StreamEvent};
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{CallerName, Category, ConversationId, Failure, UsageKey};
 use tokio::time::{Instant, sleep};
@@ -62,6 +62,9 @@ async fn a_question_is_asked_once_and_what_cannot_be_answered_says_why() {
     let unknown = world.orchestrator.ask(&world.id, "key/none", "?".to_owned(), 1_000).await.unwrap_err();
     assert_eq!(unknown.category, Category::InvalidRequest);
     assert!(unknown.message.contains("key/none"), "{}", unknown.message);
+    let empty = Orchestrator::builder().build();
+    let unknown = empty.ask(&world.id, "", "?".to_owned(), 1_000).await.unwrap_err();
+    assert!(unknown.message.contains("name one as PROVIDER/MODEL"), "{}", unknown.message);
     let calls_tool = world.orchestrator.ask(&world.id, "key/model", "?".to_owned(), 1_000).await.unwrap_err();
     assert_eq!(calls_tool.category, Category::InvalidResponse, "it was offered none");
     assert_eq!(provider.calls(), 1);

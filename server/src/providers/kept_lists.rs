@@ -11,11 +11,14 @@ use super::{Made, made::Listed};
 /// Maximum size of a kept list, in bytes of JSON: some 10,000 models. A larger one is not kept.
 const MOST_BYTES: usize = 512 << 10;
 
+/// A list, after the base URL that it was read at.
+type Stored = (Option<Arc<str>>, Arc<[ListedModel]>);
+
 /// The lists in the store.
 pub(super) struct KeptLists {
     store: Arc<dyn StateStore>,
     /// By provider.
-    stored: HashMap<String, Arc<[ListedModel]>>,
+    stored: HashMap<String, Stored>,
 }
 
 /// A list in the store.
@@ -44,7 +47,7 @@ impl KeptLists {
             let Some(kept) = kept.filter(|kept| kept.url == made.url()) else { continue };
             let model = |(name, context_window)| ListedModel { name, context_window };
             let models: Arc<[_]> = kept.models.into_iter().map(model).collect();
-            self.stored.insert(name.clone(), models.clone());
+            self.stored.insert(name.clone(), (kept.url, models.clone()));
             made.set_listed(Listed { models: Some(models), is_old: true, ..Listed::default() });
         }
     }
@@ -54,12 +57,15 @@ impl KeptLists {
         for made in all {
             let name = &made.provider.name;
             let Listed { models: Some(models), is_old: false, .. } = made.listed() else { continue };
-            let stored = self.stored.insert(name.clone(), models.clone());
-            if stored.is_some_and(|stored| Arc::ptr_eq(&stored, &models) || stored == models) {
+            let (url, list) = (made.url(), models.clone());
+            let is_same =
+                |(at, stored): &Stored| *at == url && (Arc::ptr_eq(stored, &list) || *stored == list);
+            if self.stored.get(name).is_some_and(is_same) {
                 continue;
             }
+            self.stored.insert(name.clone(), (url.clone(), list));
             let models = models.iter().map(|model| (model.name.clone(), model.context_window)).collect();
-            let json = serde_json::to_string(&Document { url: made.url(), models }).unwrap_or_default();
+            let json = serde_json::to_string(&Document { url, models }).unwrap_or_default();
             if json.len() > MOST_BYTES {
                 continue;
             }

@@ -33,12 +33,8 @@ impl Shared {
         Ok(Source::Shared(everturn_terminal::Shared { journal, state: Some(state) }))
     }
 
-    pub(super) fn journal(&self) -> Arc<dyn Journal> {
-        self.journal.clone()
-    }
-
-    pub(super) fn state(&self) -> Arc<dyn StateStore> {
-        self.state.clone()
+    pub(super) fn stores(&self) -> (Arc<dyn Journal>, Arc<dyn StateStore>) {
+        (self.journal.clone(), self.state.clone())
     }
 
     pub(super) fn join_in(&self, builder: Builder) -> Builder {
