@@ -11,7 +11,7 @@ mod read;
 
 use axum::{
     Router,
-    extract::{Path, Request},
+    extract::Request,
     http::{HeaderName, request::Parts},
     response::Response,
     routing::{any, post},
@@ -71,8 +71,8 @@ pub(crate) async fn gemini(api: Api, request: Request) -> Response {
 }
 
 /// Any path of one provider.
-async fn of_provider(api: Api, Path((provider, _)): Path<(String, String)>, request: Request) -> Response {
-    let door = Door::of_provider(provider, request.uri().path());
+async fn of_provider(api: Api, request: Request) -> Response {
+    let door = Door::of_provider(request.uri().path());
     pass(&api, door, request).await
 }
 

@@ -115,7 +115,11 @@ impl Stored {
             None => send(body),
             Some(file) => read_back(file, room, size)
                 .map(|read| match read {
-                    Ok((body, mut permit)) => send(body).inspect(move |_| drop(permit.take())).boxed(),
+                    Ok((body, mut permit)) => {
+                        let is_answer =
+                            |passed: &Passed| !matches!(passed, Passed::Fact(StreamEvent::Silent(_)));
+                        send(body).inspect(move |passed| drop(permit.take_if(|_| is_answer(passed)))).boxed()
+                    }
                     Err(error) => stream::once(future::ready(unreadable(&error))).boxed(),
                 })
                 .flatten_stream()

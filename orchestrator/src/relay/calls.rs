@@ -272,12 +272,18 @@ impl Book {
 
 /// Forgets an answer that nobody took in time. Most are taken at once.
 async fn forget(calls: Weak<Calls>, call: Weak<Call>, clock: Arc<dyn Clock>) {
-    clock.sleep(PATIENCE).await;
-    if let (Some(calls), Some(call)) = (calls.upgrade(), call.upgrade())
-        && !call.tape.is_listened_to()
+    if let Some(call) = unheard(&call, PATIENCE, &*clock).await
+        && let Some(calls) = calls.upgrade()
     {
         calls.lock().remove(&call);
     }
+}
+
+/// Waits. Returns the call if nobody listens to it, or has since.
+async fn unheard(call: &Weak<Call>, patience: Duration, clock: &dyn Clock) -> Option<Arc<Call>> {
+    let joined = call.upgrade()?.tape.joined();
+    clock.sleep(patience).await;
+    call.upgrade().filter(|call| !call.tape.is_listened_to() && call.tape.joined() == joined)
 }
 
 /// Called when a listener leaves.
@@ -289,7 +295,7 @@ fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
     if tape.is_listened_to() {
         return;
     }
-    if tape.is_over() && tape.is_delivered() {
+    if tape.is_over() && (tape.is_delivered() || !tape.is_kept()) {
         return calls.lock().remove(&call);
     }
     let (is_over, is_heard) = (tape.is_over(), tape.is_shown() && tape.was_heard());
@@ -297,6 +303,9 @@ fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
         // It took a part of the answer, and no longer wants the rest: as if it had called the provider itself.
         call.order(Order::Stop);
         return;
+    }
+    if is_over {
+        calls.lock().trim(&call);
     }
     // No runtime: the process is ending.
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -309,9 +318,9 @@ fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
     // At the provider's own end, what the call used is still to come, or the end of the body.
     let (patience, order) = if is_heard { (REST, Order::Stop) } else { (PATIENCE, Order::Leave) };
     runtime.spawn(async move {
-        clock.sleep(patience).await;
-        let Some(call) = call.upgrade() else { return };
-        if !call.tape.is_listened_to() && !call.tape.is_over() {
+        if let Some(call) = unheard(&call, patience, &*clock).await
+            && !call.tape.is_over()
+        {
             call.order(order);
         }
     });

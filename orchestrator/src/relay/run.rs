@@ -45,7 +45,8 @@ pub(super) async fn run(task: Task) -> bool {
     let (store, key) = (ports.state.clone(), call.key);
     let found = kept.find(store.as_ref(), &key).await;
     let is_kept = found.is_some();
-    let mut turn = match found {
+    // One whose time is over would fail before the provider could answer.
+    let mut turn = match found.filter(|turn| turn.settings().budget.deadline.is_none_or(|end| now < end)) {
         // Its settings were fixed when it began.
         Some(mut turn) => {
             turn.handle(now, Input::Recover, &retry, &mut effects);

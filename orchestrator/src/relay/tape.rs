@@ -221,6 +221,16 @@ impl Tape {
         u32::try_from(self.lock().listeners.len()).unwrap_or(u32::MAX)
     }
 
+    /// Whether others could join.
+    pub(super) fn is_kept(&self) -> bool {
+        self.lock().dropped == 0
+    }
+
+    /// Returns how many listeners there have been.
+    pub(super) fn joined(&self) -> u64 {
+        self.lock().next_listener
+    }
+
     /// Keeps others from joining, unless somebody listens. Returns whether nobody does.
     pub(super) fn close(&self) -> bool {
         let mut inner = self.lock();
@@ -254,13 +264,15 @@ impl Tape {
         Poll::Ready(true)
     }
 
-    /// Adds a listener, which receives everything from the start; `None` if the start is gone, or the rest will not come.
+    /// Adds a listener, which receives everything from the start; `None` if the start is gone, the rest will not come, or another
+    /// one has taken the answer.
     pub(super) fn listen<L>(self: &Arc<Self>, call: &ConversationId, leaving: L) -> Option<Listener>
     where
         L: FnOnce() + Send + Sync + 'static,
     {
         let mut inner = self.lock();
-        if inner.dropped > 0 || inner.is_closed {
+        let is_taken = inner.last.is_some_and(|last| inner.taken >= Some(last));
+        if inner.dropped > 0 || inner.is_closed || is_taken {
             return None;
         }
         let id = inner.next_listener;

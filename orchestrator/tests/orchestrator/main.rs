@@ -16,6 +16,7 @@ mod figures;
 mod image;
 mod inherit;
 mod journal;
+mod leaving;
 mod memory;
 mod model_settings;
 mod moving;

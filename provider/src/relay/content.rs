@@ -1,15 +1,18 @@
 //! What an event of a stream says: where content begins, ends or fails.
 //!
-//! Unknown events count as content: they are passed on at once, like everything that is not known to be a prelude.
+//! Unknown events count as content: they are passed on at once, like everything that is not known to be a prelude. A stream of only
+//! those is not of this API, and nothing tells where it ends.
 
 use everturn_wire::Value;
 
 use super::AnswerForm;
 use crate::{SseEvent, bulk::is_bulky};
 
-/// What an event says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an event says. In this order: of all events of a stream, the last says whether it is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Said {
+    /// Content that is not of this API.
+    Unknown,
     /// Nothing that a caller would miss: the answer can be asked for again.
     Nothing,
     Content,
@@ -21,7 +24,7 @@ pub(super) enum Said {
 
 pub(super) fn said(form: AnswerForm, event: &SseEvent<'_>) -> Said {
     if form == AnswerForm::Opaque {
-        return Said::Content;
+        return Said::Unknown;
     }
     if form == AnswerForm::Chat && event.data == "[DONE]" {
         return Said::End;
@@ -36,7 +39,7 @@ pub(super) fn said(form: AnswerForm, event: &SseEvent<'_>) -> Said {
         AnswerForm::Responses => of_responses(kind, &data),
         AnswerForm::Chat => of_chat(&data),
         AnswerForm::Gemini => of_gemini(&data),
-        AnswerForm::Opaque => Said::Content,
+        AnswerForm::Opaque => Said::Unknown,
     }
 }
 
@@ -81,7 +84,7 @@ fn of_chat(data: &Value) -> Said {
     if !data["error"].is_null() {
         return Said::Failure;
     }
-    let Some(choices) = data["choices"].as_array() else { return Said::Nothing };
+    let Some(choices) = data["choices"].as_array() else { return prelude(data, &["choices", "usage"]) };
     if choices.iter().any(|choice| !choice["finish_reason"].is_null()) {
         return Said::End;
     }
@@ -105,8 +108,14 @@ fn of_gemini(data: &Value) -> Said {
     }
     match candidates.iter().any(|candidate| !is_blank(&candidate["content"]["parts"])) {
         true => Said::Content,
-        false => Said::Nothing,
+        false => prelude(data, &["candidates", "usageMetadata", "promptFeedback"]),
     }
+}
+
+/// What an event without content says that has one of these fields if it is of this API.
+fn prelude(data: &Value, fields: &[&str]) -> Said {
+    let is_own = is_blank(data) || fields.iter().any(|field| data.get(field).is_some());
+    if is_own { Said::Nothing } else { Said::Unknown }
 }
 
 fn is_blank(value: &Value) -> bool {
@@ -130,7 +139,7 @@ mod tests {
     #[test]
     fn content_begins_after_what_can_be_asked_for_again() {
         use AnswerForm::{Chat, Gemini, Messages, Opaque, Responses};
-        use Said::{Content, End, Failure, Nothing};
+        use Said::{Content, End, Failure, Nothing, Unknown};
         for (form, name, data, expected) in [
             (Messages, "message_start", r#"{"type":"message_start","message":{}}"#, Nothing),
             (Messages, "ping", r#"{"type":"ping"}"#, Nothing),
@@ -161,6 +170,8 @@ mod tests {
             (Responses, "message", r#"{"type":"response.completed"}"#, End),
             (Chat, "message", r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#, Nothing),
             (Chat, "message", r#"{"choices":[]}"#, Nothing),
+            (Chat, "message", r#"{"usage":{}}"#, Nothing),
+            (Chat, "message", r#"{"content":"a","stop":false}"#, Unknown),
             (Chat, "message", r#"{"choices":[{"delta":{"content":"a"}}]}"#, Content),
             (Chat, "message", r#"{"choices":[{"delta":{"reasoning":"a"}}]}"#, Content),
             (Chat, "message", r#"{"choices":[{"text":"a"}]}"#, Content),
@@ -170,8 +181,10 @@ mod tests {
             (Gemini, "message", r#"{"candidates":[{"content":{"parts":[]}}]}"#, Nothing),
             (Gemini, "message", r#"{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}"#, Content),
             (Gemini, "message", r#"{"candidates":[{"finishReason":"STOP"}]}"#, End),
+            (Gemini, "message", r#"{"usageMetadata":{}}"#, Nothing),
+            (Gemini, "message", r#"{"event_type":"content.delta","delta":{}}"#, Unknown),
             (Gemini, "message", r#"{"error":{"code":503}}"#, Failure),
-            (Opaque, "message", "x", Content),
+            (Opaque, "message", "x", Unknown),
         ] {
             assert_eq!(of(form, name, data), expected, "{form:?} {data}");
         }

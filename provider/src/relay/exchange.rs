@@ -71,8 +71,8 @@ struct Reading {
     events: Option<SseDecoder>,
     /// Whether content has begun; the rest is passed on unread.
     has_begun: bool,
-    /// Whether the provider's own end of the answer has come.
-    is_complete: bool,
+    /// The most that an event has said.
+    said: Option<Said>,
     /// Number of bytes held back so far.
     held: usize,
     /// Reads it, if it is compressed.
@@ -145,7 +145,7 @@ impl Exchange {
             events: (is_stream && is_read).then(|| SseDecoder::new(MOST_PRELUDE)),
             // What cannot be read is content.
             has_begun: is_stream && !is_read && !self.whole,
-            is_complete: false,
+            said: None,
             held: 0,
             unpack,
             ends: Ends::default(),
@@ -226,7 +226,8 @@ impl Exchange {
                 Some(events) if is_error(&events.stray()) => {
                     return Err(self.endpoint.broken(&reading.head, &events.stray()));
                 }
-                Some(_) if !reading.is_complete => {
+                // A stream that is not of this API is complete when its body is.
+                Some(_) if !matches!(reading.said, Some(Said::Unknown | Said::End)) => {
                     let what =
                         if reading.held == 0 { "the body is empty" } else { "the stream ended too early" };
                     return Err(self.endpoint.truncated(what, &reading.head));
@@ -320,12 +321,13 @@ impl Reading {
                     return Ok(true);
                 }
             };
-            match said(form, &event) {
+            let said = said(form, &event);
+            self.said = self.said.max(Some(said));
+            match said {
                 Said::Nothing => {}
                 Said::Failure => return Err(event.data.into_owned()),
-                found => {
+                Said::Unknown | Said::Content | Said::End => {
                     progress = true;
-                    self.is_complete |= found == Said::End;
                     self.has_begun |= !whole;
                     if self.has_begun {
                         return Ok(true);

@@ -1,6 +1,6 @@
 //! A request, and what is known of it.
 
-use axum::http::{HeaderMap, HeaderName, header::USER_AGENT, request::Parts};
+use axum::http::{HeaderMap, HeaderName, Method, header::USER_AGENT, request::Parts};
 use bytes::Bytes;
 use everturn_orchestrator::{AskedModel, Dialect, ModelPlace, Outgoing, RelayCall};
 
@@ -49,6 +49,8 @@ impl Asked {
         let client = Client { dialect: door.dialect, model: named, streams };
         let headers = head.headers;
         let Control { budget, quota, whole, priority } = Control::of(&headers)?;
+        // Others may say of an answer that is stored that it failed.
+        let asks_model = door.is_read && head.method == Method::POST && !path.ends_with("/cancel");
         let call = RelayCall {
             caller: None,
             dialects: door.speaks.to_vec(),
@@ -63,7 +65,7 @@ impl Asked {
                 query,
                 headers,
                 body: bytes,
-                dialect: door.is_read.then_some(door.dialect),
+                dialect: asks_model.then_some(door.dialect),
                 streams,
                 whole,
             },

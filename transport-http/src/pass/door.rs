@@ -31,7 +31,7 @@ impl Door {
     }
 
     /// Any path of a provider; known ones are recognized by their end.
-    pub(super) fn of_provider(provider: String, path: &str) -> Self {
+    pub(super) fn of_provider(path: &str) -> Self {
         let known = match path {
             _ if path.ends_with("/messages") => Some(Dialect::Messages),
             _ if path.ends_with("/responses") => Some(Dialect::Responses),
@@ -39,7 +39,8 @@ impl Door {
             _ if path.contains("enerateContent") => Some(Dialect::Gemini),
             _ => None,
         };
-        let prefix = path.split('/').take(3).collect::<Vec<_>>().join("/") + "/";
+        let provider = path.split('/').nth(2).unwrap_or_default().to_owned();
+        let prefix = ["/p/", &provider, "/"].concat();
         Self {
             dialect: known.unwrap_or(Dialect::Chat),
             is_read: known.is_some(),
@@ -74,10 +75,10 @@ mod tests {
     fn what_a_provider_gets_of_a_path() {
         assert_eq!(Door::MESSAGES.path("/v1/messages/count_tokens"), Some("messages/count_tokens"));
         assert_eq!(Door::GEMINI.path("/v1beta/models/a:b"), Some("models/a:b"));
-        let door = Door::of_provider("sim".to_owned(), "/p/sim/v1/files/a%20b");
+        let door = Door::of_provider("/p/sim/v1/files/a%20b");
         assert_eq!(door.path("/p/sim/v1/files/a%20b"), Some("v1/files/a%20b"));
         assert!(!door.is_read);
-        let door = Door::of_provider("sim".to_owned(), "/p/sim/v1/chat/completions");
+        let door = Door::of_provider("/p/sim/v1/chat/completions");
         assert!(door.is_read && door.dialect == Dialect::Chat);
     }
 

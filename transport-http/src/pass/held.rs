@@ -53,10 +53,12 @@ impl Held {
     fn hear(&mut self, said: Option<Said>) -> Option<io::Result<Bytes>> {
         let (next, told) = match (std::mem::replace(&mut self.state, State::Over), said) {
             (State::Waiting, Some(Said::Head(status, headers))) => {
-                let kind =
-                    headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+                let of =
+                    |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().trim();
+                let is_plain =
+                    ["", "identity"].iter().any(|plain| of("content-encoding").eq_ignore_ascii_case(plain));
                 let is_stream =
-                    kind.starts_with("text/event-stream") && !headers.contains_key("content-encoding");
+                    is_plain && of("content-type").to_ascii_lowercase().starts_with("text/event-stream");
                 match status.is_success() && is_stream {
                     true => (State::Passing(self.frames.has_begun_message().then(Merger::default)), None),
                     false => (State::Refused(status.as_u16(), Vec::new()), None),

@@ -4,11 +4,17 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::body::Body;
-use everturn_orchestrator::{Dialect, Outgoing, Passed, RelayProvider, Scope, Upstream};
+use everturn_orchestrator::{
+    Dialect, Outgoing, Passed, RelayProvider, Scope, Upstream,
+    kernel::{FinishReason, StreamEvent},
+};
 use everturn_transport_http::{Access, CallLimits, Callers, Guard, KnownCaller, Metrics, TokenHash, router};
 use everturn_wire::CallerName;
 use futures_util::stream::{self, BoxStream, StreamExt as _};
-use hyper::Method;
+use hyper::{
+    Method, StatusCode,
+    header::{HeaderName, HeaderValue},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -177,4 +183,41 @@ async fn a_held_stream_ends_with_an_error_of_its_dialect_when_its_token_does() {
             assert_ends(door, stream, how).await;
         }
     }
+}
+
+/// Answers after a while, through a proxy that writes headers its own way.
+struct Late;
+
+impl Upstream for Late {
+    fn send(&self, _: Outgoing) -> BoxStream<'static, Passed> {
+        let headers = [("content-type", "Text/Event-Stream;charset=utf-8"), ("content-encoding", "identity")];
+        let headers = headers
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .into_iter()
+            .collect();
+        let facts = [StreamEvent::Opaque, StreamEvent::Finished(FinishReason::Stop)].map(Passed::Fact);
+        let [begins, ends] = facts;
+        let piece = Passed::Piece("data: [DONE]\n\n".into());
+        let head = async move {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            Passed::Head(StatusCode::OK, headers)
+        };
+        stream::once(head).chain(stream::iter([begins, piece, ends])).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_after_frames_is_passed_on_however_its_headers_are_written() {
+    let world = World::serve_built(
+        |builder| builder.relay(RelayProvider::new("late", Dialect::Chat, Arc::new(Late))),
+        |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none()),
+    )
+    .await;
+    let request = request(Method::POST, world.address, "/v1/chat/completions");
+    let body = json!({ "model": "m", "stream": true, "messages": [] }).to_string();
+    let request = request.header("content-type", "application/json").body(Body::from(body)).unwrap();
+    let answer = call(world.address, request).await;
+    let (told, is_cut_off) = answer.rest().await;
+    assert!(told.starts_with(": everturn waits") && told.ends_with("\n\ndata: [DONE]\n\n"), "{told}");
+    assert!(!is_cut_off);
 }

@@ -118,3 +118,34 @@ async fn a_silent_provider_cannot_make_a_call_outlive_its_budget() {
     }
     calls_until(&server, <[Value]>::is_empty).await;
 }
+
+#[tokio::test]
+async fn what_is_no_answer_of_a_model_is_asked_for_once() {
+    let stream = Reply::sse(["data: {\"content\":\"a\",\"stop\":false}\n\n", "data: {\"stop\":true}\n\n"]);
+    let failed = Reply::json(200, &json!({ "status": "failed", "error": { "code": "server_error" } }));
+    let replies = [stream.clone(), failed.clone()];
+    let is_failed = |path: &str| path.contains("resp_1") || path.contains("files");
+    let provider =
+        Loopback::with(move |request| replies[usize::from(is_failed(&request.path))].clone()).await;
+    let retry = "schedule = \"exponential\"\nbase_ms = 1\nmax_retries = 3";
+    let server = server(&provider, retry, "").await;
+    for (at, (method, path, whole)) in [
+        (Method::POST, "/v1beta/interactions", "false"),
+        (Method::POST, "/v1beta/interactions", "true"),
+        (Method::POST, "/p/chat/v1/completions", "false"),
+        (Method::POST, "/p/chat/v1/threads/runs", "true"),
+        (Method::GET, "/v1/responses/resp_1", "false"),
+        (Method::POST, "/v1/responses/resp_1/cancel", "false"),
+        (Method::GET, "/p/chat/v1/files/%E9t%E9.txt", "false"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let headers = [("content-type", "application/json"), ("everturn-whole", whole)];
+        let response = send(&server, method, path, &headers, r#"{"stream":true}"#.to_owned()).await;
+        let expected = if is_failed(path) { &failed } else { &stream };
+        assert_eq!(response.text().await.as_bytes(), expected.body_bytes(), "{path}");
+        assert_eq!(provider.counts().requests, at + 1, "{path} {whole}");
+        assert_eq!(provider.requests().pop().unwrap().path, path.strip_prefix("/p/chat").unwrap_or(path));
+    }
+}
