@@ -4,12 +4,13 @@
 //! clocks of nodes may differ. What depends on a node's own network or configuration is not told.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::{Arc, OnceLock},
 };
 
 use everturn_kernel::Millis;
-use everturn_pacing::{Lately, Use};
+use everturn_pacing::{Counts, Lately, Size, Use};
 use everturn_wire::{CallerName, Category, Failure, TurnId};
 use serde::{Deserialize, Serialize};
 
@@ -63,25 +64,31 @@ pub(crate) struct UsedByCaller {
     pub(crate) counts: [(u64, u64); 4],
     /// The same of nodes that are gone.
     pub(crate) gone: [(u64, u64); 4],
-    /// The same of the limit in money: what this node used, and what nodes that are gone did. Earlier versions tell nothing of it.
+    /// The same of the limit in money: what this node used, and what nodes that are gone did. Earlier versions tell nothing of it,
+    /// nor of what follows.
     #[serde(default)]
     pub(crate) money: [(u64, u64); 2],
+    /// What nodes used that are gone, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) gone_nodes: BTreeMap<String, Counts>,
+    /// The size of the next call that waits: its tokens, sent and answered, and what it costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<(u64, u64, u64)>,
 }
 
 impl UsedByCaller {
     pub(crate) fn new(caller: &CallerName, node: &NodeId, used: Use) -> Self {
-        let Use { calls, counts: [counts @ .., spent], gone: [gone @ .., spent_by_gone] } = used;
-        let (caller, node, money) = (caller.to_string(), node.clone(), [spent, spent_by_gone]);
-        Self { caller, node, calls, counts, gone, money }
+        let Use { calls, next, counts: [counts @ .., spent], gone: gone_nodes } = used;
+        let (caller, node, gone) = (caller.to_string(), node.clone(), Default::default());
+        let next = next.map(|Size { input, output, money }| (input, output, money));
+        Self { caller, node, calls, counts, gone, money: [spent, (0, 0)], gone_nodes, next }
     }
 
     pub(crate) fn used(&self) -> Use {
-        let with = |counts: [(u64, u64); 4], money| {
-            let [requests, tokens, tokens_of_day, parallel] = counts;
-            [requests, tokens, tokens_of_day, parallel, money]
-        };
-        let [spent, spent_by_gone] = self.money;
-        Use { calls: self.calls, counts: with(self.counts, spent), gone: with(self.gone, spent_by_gone) }
+        let [requests, tokens, tokens_of_day, parallel] = self.counts;
+        let counts = [requests, tokens, tokens_of_day, parallel, self.money[0]];
+        let next = self.next.map(|(input, output, money)| Size { input, output, money });
+        Use { calls: self.calls, next, counts, gone: self.gone_nodes.clone() }
     }
 }
 
@@ -196,6 +203,8 @@ mod tests {
                 counts: [(1, 2); 4],
                 gone: [(0, 0); 4],
                 money: [(1, 2), (0, 0)],
+                gone_nodes: [("m".to_owned(), [(1, 2); 5])].into(),
+                next: Some((1, 2, 3)),
             }),
             Notice::Probing { target: target(), turn: TurnId::from("t") },
             Notice::Opened { target: target(), asked_ms_ago: 7 },

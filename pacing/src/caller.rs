@@ -165,8 +165,9 @@ impl Callers {
         let held = Kind::ALL.into_iter().zip(&caller.quotas).filter_map(|(kind, quota)| {
             let limit = caller.terms.limit(kind)?;
             let (number, end) = kind.period(now).unzip();
-            let allowed = caller.nodes.as_ref().map_or(limit, |nodes| nodes.allowed(kind, limit, number));
-            if quota.fits(kind.of(size), allowed, number) {
+            let allowed =
+                caller.nodes.as_ref().map_or(limit, |nodes| nodes.allowed(kind, limit, number, now));
+            if quota.fits(kind.of(size), allowed, limit, number) {
                 return None;
             }
             Some(Held { kind, limit, until: end.unwrap_or(now.plus(UNKNOWN_MS)) })
@@ -244,15 +245,16 @@ impl Callers {
         self.has_limit(name, &Kind::ALL)
     }
 
-    /// Returns what this process used, and what nodes that are gone did. `waiting`: how many calls of it wait.
-    pub(crate) fn used(&self, name: &CallerName, waiting: u64, now: Millis) -> Use {
+    /// Returns what this process used, and what nodes that are gone did. `waiting`: how many calls of it wait, and the size of
+    /// the next one.
+    pub(crate) fn used(&self, name: &CallerName, waiting: (u64, Option<Size>), now: Millis) -> Use {
         let Some(caller) = self.of(Some(name)) else { return Use::default() };
-        let mut used = Use { calls: waiting, ..Use::default() };
+        let mut used = Use { calls: waiting.0, next: waiting.1, ..Use::default() };
         for (at, (kind, quota)) in Kind::ALL.into_iter().zip(&caller.quotas).enumerate() {
             used.counts[at] = quota.at(number(kind, now));
         }
         used.calls = used.calls.saturating_add(used.counts[Kind::Parallel as usize].1);
-        used.gone = caller.nodes.as_ref().map(|nodes| nodes.gone(now)).unwrap_or_default();
+        used.gone = caller.nodes.as_ref().map(|nodes| nodes.gone()).unwrap_or_default();
         used
     }
 

@@ -8,8 +8,8 @@ use everturn_kernel::Millis;
 use everturn_wire::{CallerName, Failure, TurnId, Unreached};
 
 use crate::{
-    Admission, Call, Counts, Held, Kind, Lately, Limits, Size, Terms, Ticket, Use, Wait, caller::Callers,
-    saved::Known, target::Target,
+    Admission, Call, Counts, Held, Kind, Lately, Limits, Size, Terms, Ticket, Use, Wait, What,
+    caller::Callers, saved::Known, target::Target,
 };
 
 /// How long after a target's last answer a failed connection counts as a failure of our own network, in milliseconds:
@@ -210,7 +210,15 @@ impl Pacer {
     pub fn used_by_callers(&self, now: Millis) -> Vec<(CallerName, Use)> {
         let waiting = |name: &CallerName| {
             let name = Some(name.clone());
-            self.busy.values().map(|at| self.targets[*at].waiting_of(&name) as u64).sum()
+            let busy = self.busy.values().map(|at| &self.targets[*at]);
+            busy.fold((0, None), |(count, next): (u64, Option<Size>), target| {
+                let larger = target
+                    .next_of(&name)
+                    .into_iter()
+                    .chain(next)
+                    .max_by_key(|size| (size.money, size.of(What::Tokens)));
+                (count + target.waiting_of(&name) as u64, larger)
+            })
         };
         self.callers.names().map(|name| (name.clone(), self.callers.used(name, waiting(name), now))).collect()
     }

@@ -104,6 +104,10 @@ impl Queue {
         self.interactive.waiting_of(caller) + self.background.waiting_of(caller)
     }
 
+    pub(crate) fn next_of(&self, caller: &Option<CallerName>) -> Option<Size> {
+        self.interactive.next_of(caller).or_else(|| self.background.next_of(caller))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.spots.len()
     }

@@ -191,6 +191,11 @@ impl Target {
         self.queue.waiting_of(caller)
     }
 
+    /// Returns the size of a caller's next call that waits.
+    pub(crate) fn next_of(&self, caller: &Option<CallerName>) -> Option<Size> {
+        self.queue.next_of(caller)
+    }
+
     /// Returns how many calls it has to make.
     pub(crate) fn demand(&self) -> u64 {
         (self.queue.len() + self.room.running.len()) as u64

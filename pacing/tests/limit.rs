@@ -94,6 +94,38 @@ fn three_nodes_share_calls_at_once() {
     assert!(world.began.len() as u64 * 100 >= ideal * 96, "{} of {ideal}", world.began.len());
 }
 
+/// Each call is larger than a third of the limit.
+#[test]
+fn three_nodes_let_large_calls_go_in_turn() {
+    let limit = 800;
+    let mut world = World::new(Terms { tokens_per_minute: Some(limit), ..Terms::default() }, 3, 3_000);
+    world.play(START + 3_000);
+    (0..3).for_each(|node| world.want(node, 100));
+    world.play(START + 20 * MINUTE);
+    let calls = world.used(MINUTE, 1, |_| 1);
+    // Two, if the first one was smaller than estimated.
+    assert!(calls.len() == 20 && calls[1..].iter().all(|calls| (1.0..=2.0).contains(calls)), "{calls:?}");
+    assert!((0..3).all(|node| world.waiting(node) <= 96), "each had its turn");
+}
+
+#[test]
+fn a_node_with_much_to_do_leaves_room_for_the_call_of_another() {
+    for terms in [
+        Terms { parallel: Some(4), ..Terms::default() },
+        Terms { parallel: Some(1), ..Terms::default() },
+        Terms { requests_per_minute: Some(60), ..Terms::default() },
+    ] {
+        let mut world = World::new(terms, 3, 3_000);
+        world.play(START + 3_000);
+        world.want(0, 3_000);
+        world.play(START + 5 * MINUTE);
+        world.want(2, 1);
+        world.play(START + 7 * MINUTE);
+        assert!(world.waiting(2) == 0 && world.waiting(0) > 0, "{terms:?}");
+        assert!(terms.parallel.is_none_or(|most| world.most_at_once as u64 <= most), "{terms:?}");
+    }
+}
+
 /// A limit: its terms, its period, how much it allows, and what counts.
 type Limited = (Terms, u64, u64, fn(Size) -> u64);
 

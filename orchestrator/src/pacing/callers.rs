@@ -92,11 +92,11 @@ impl Inner {
                 continue;
             }
             // Also if no other node is left, which ends the division.
-            self.pacer.told(&caller, &node.0, &self.demands.nodes, used);
+            self.pacer.told(&caller, &node.0, &self.demands.nodes, used.clone());
             if self.demands.nodes.len() < 2 {
                 continue;
             }
-            if self.demands.told_of_callers.insert(caller.clone(), used) != Some(used) {
+            if self.demands.told_of_callers.insert(caller.clone(), used.clone()).as_ref() != Some(&used) {
                 news.push(Notice::Caller(UsedByCaller::new(&caller, node, used)));
             }
         }

@@ -16,10 +16,10 @@ impl Quota {
         }
     }
 
-    /// Whether this much is left of what is allowed. More than is ever allowed fits if nothing was used.
-    pub(super) fn fits(&self, amount: u64, allowed: u64, number: Option<u64>) -> bool {
+    /// Whether this much is left of what is allowed. More than the limit fits if all of it is left.
+    pub(super) fn fits(&self, amount: u64, allowed: u64, limit: u64, number: Option<u64>) -> bool {
         let (_, used) = self.at(number);
-        allowed > 0 && used.saturating_add(amount.min(allowed)) <= allowed
+        allowed > 0 && used.saturating_add(amount.min(limit)) <= allowed
     }
 
     pub(super) fn take(&mut self, amount: u64, number: Option<u64>) {

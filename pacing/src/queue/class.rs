@@ -9,6 +9,7 @@ use core::{cmp::Reverse, iter::Peekable, ops::Bound};
 use everturn_wire::CallerName;
 
 use super::{Place, Waiter};
+use crate::Size;
 
 /// What a call costs if no limit is known: a hundredth of [`WHOLE`].
 pub(crate) const USUAL_COST: u64 = WHOLE / 100;
@@ -112,6 +113,10 @@ impl Class {
 
     pub(super) fn waiting_of(&self, caller: &Key) -> usize {
         self.lanes.get(caller).map_or(0, |lane| lane.waiting.len())
+    }
+
+    pub(super) fn next_of(&self, caller: &Key) -> Option<Size> {
+        Some(self.lanes.get(caller)?.waiting.first_key_value()?.1.size)
     }
 
     pub(super) fn has(&self, caller: &Key) -> bool {

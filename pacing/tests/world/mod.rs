@@ -99,6 +99,11 @@ impl World {
         }
     }
 
+    /// How many calls wait on a node.
+    pub(crate) fn waiting(&self, node: usize) -> usize {
+        self.nodes[node].waiting.len()
+    }
+
     /// Plays until this time. Nodes that have nothing new to tell say nothing.
     pub(crate) fn play(&mut self, until: u64) {
         let mut tells = START;
@@ -152,12 +157,12 @@ impl World {
     fn tell(&mut self, node: usize) {
         let alive: Vec<String> = (0..self.nodes.len()).map(|node| node.to_string()).collect();
         for (caller, used) in self.nodes[node].pacer.used_by_callers(Millis(self.now)) {
-            self.quiet = if self.nodes[node].told == Some(used) { self.quiet + 1 } else { 0 };
-            self.nodes[node].told = Some(used);
-            self.nodes[node].pacer.told(&caller, &node.to_string(), &alive, used);
+            self.quiet = if self.nodes[node].told.as_ref() == Some(&used) { self.quiet + 1 } else { 0 };
+            self.nodes[node].told = Some(used.clone());
+            self.nodes[node].pacer.told(&caller, &node.to_string(), &alive, used.clone());
             for (other, at) in self.nodes.iter_mut().enumerate() {
                 if other != node {
-                    at.pacer.used_elsewhere(&caller, &node.to_string(), used);
+                    at.pacer.used_elsewhere(&caller, &node.to_string(), used.clone());
                 }
             }
         }
