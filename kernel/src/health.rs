@@ -134,13 +134,17 @@ impl Health {
         self.mark(now, target).map_or(now, |mark| mark.until)
     }
 
-    /// Removes expired marks.
+    /// Removes expired marks. If the clock was set back since a mark was saved, the mark is moved back with it.
     pub fn tidy(&mut self, now: Millis) {
-        let holds = |mark: &Mark| mark.until > now;
-        self.credentials.retain(|_, mark| holds(mark));
-        self.models.retain(|_, mark| holds(mark));
+        let holds = |_: &String, mark: &mut Mark| {
+            mark.until = Millis(mark.until.0.saturating_sub(mark.at.since(now)));
+            mark.at = mark.at.min(now);
+            mark.until > now
+        };
+        self.credentials.retain(holds);
+        self.models.retain(holds);
         for pairs in self.pairs.values_mut() {
-            pairs.retain(|_, mark| holds(mark));
+            pairs.retain(holds);
         }
         self.pairs.retain(|_, pairs| !pairs.is_empty());
     }

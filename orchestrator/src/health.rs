@@ -244,6 +244,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_mark_is_moved_back_with_the_clock() {
+        let (store, target) = (Arc::new(crate::MemoryState::new()), Target::new("work", "m"));
+        let mut known = Health::new();
+        let failure =
+            Failure { hint_ms: Some(60_000), ..Failure::new(Category::QuotaExhausted, true, "used up") };
+        known.note(Millis(7_200_000), &target, &failure);
+        store.write(NAME, serde_json::to_string(&known).unwrap()).await.unwrap();
+        let health = Arc::<SharedHealth>::default();
+        health.keep_in(store, Millis(100)).await.unwrap();
+        assert_eq!(health.copy().free_at(Millis(100), &target), Millis(60_100));
+        health.answered(Millis(101), &target, Millis(102));
+        assert_eq!(health.copy().free_at(Millis(103), &target), Millis(103));
+    }
+
+    #[tokio::test]
     async fn an_answer_clears_what_was_known_before_its_call() {
         let answer = || vec![StreamEvent::Text("hi".into()), StreamEvent::Finished(FinishReason::Stop)];
         assert_eq!(after(answer(), Some(100)).await, None);

@@ -11,6 +11,9 @@ const PROBES_MS: [u64; 6] = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000];
 /// Waits between calls that look for the network, in milliseconds; the last one repeats.
 const UNREACHED_MS: [u64; 4] = [5_000, 10_000, 20_000, 30_000];
 
+/// How long others wait for a call that is finding out, in milliseconds: its answer may take minutes to begin.
+const PROBE_MS: u64 = 30_000;
+
 /// How much later this node asks if another one was refused, in milliseconds: that one asks first.
 const LATER_MS: u64 = 2_000;
 
@@ -30,8 +33,8 @@ pub(crate) struct Closed {
     pub(crate) is_offline: bool,
     /// The turn that was refused: it follows its own schedule.
     pub(crate) refused: Option<TurnId>,
-    /// The call that is finding out.
-    probe: Option<Ticket>,
+    /// The call that is finding out, and when it began.
+    probe: Option<(Ticket, Millis)>,
     /// Until when another node is believed to be finding out.
     probed_elsewhere: Option<Millis>,
     /// The last call made before the refusal: refusals of earlier calls are part of the same event.
@@ -55,16 +58,17 @@ impl Closed {
         match (self.hint_ends, self.probe_at) {
             (Some(at), _) if now < at && self.refused.as_ref() == Some(turn) => State::Hinted(at),
             (Some(at), probe_at) if now < at => State::Hinted(at.max(probe_at.unwrap_or(at))),
-            _ if self.probe.is_some() || self.believed_until(now).is_some() => State::Probed,
+            _ if self.probed_until(now).is_some() => State::Probed,
             (_, Some(at)) if now < at && self.refused.as_ref() != Some(turn) => State::Refused(at),
             (None, None) => State::Open,
             _ => State::MayProbe,
         }
     }
 
-    /// Returns until when another node is believed to be finding out.
-    pub(crate) fn believed_until(&self, now: Millis) -> Option<Millis> {
-        self.probed_elsewhere.filter(|until| now < *until)
+    /// Returns until when others wait because a call is finding out, here or at another node.
+    pub(crate) fn probed_until(&self, now: Millis) -> Option<Millis> {
+        let here = self.probe.map(|(_, began)| began.plus(PROBE_MS));
+        here.max(self.probed_elsewhere).filter(|until| now < *until)
     }
 
     /// Returns the reason why others wait: this one, unless there is no network.
@@ -171,23 +175,23 @@ impl Closed {
         opens
     }
 
-    pub(crate) fn probes(&mut self, ticket: Ticket) {
-        self.probe = Some(ticket);
+    pub(crate) fn probes(&mut self, ticket: Ticket, now: Millis) {
+        self.probe = Some((ticket, now));
     }
 
     /// Whether this call is finding out.
     pub(crate) fn is_probe(&self, ticket: Ticket) -> bool {
-        self.probe == Some(ticket)
+        self.probe.is_some_and(|(probe, _)| probe == ticket)
     }
 
-    /// Whether a call is finding out.
-    pub(crate) fn is_probed(&self) -> bool {
-        self.probe.is_some()
+    /// Whether others wait for a call of this node that is finding out.
+    pub(crate) fn is_probed(&self, now: Millis) -> bool {
+        self.probe.is_some_and(|(_, began)| now < began.plus(PROBE_MS))
     }
 
     /// The outcome of a call stays unknown: the next turn finds out.
     pub(crate) fn left(&mut self, ticket: Ticket) {
-        if self.probe == Some(ticket) {
+        if self.is_probe(ticket) {
             self.probe = None;
         }
     }

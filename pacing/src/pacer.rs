@@ -124,9 +124,9 @@ impl Pacer {
         self.find(target).is_some_and(Target::is_closed)
     }
 
-    /// Whether a call is finding out whether the target answers again.
-    pub fn is_probed(&self, target: &str) -> bool {
-        self.find(target).is_some_and(Target::is_probed)
+    /// Whether others wait for a call that is finding out whether the target answers again.
+    pub fn is_probed(&self, target: &str, now: Millis) -> bool {
+        self.find(target).is_some_and(|target| target.is_probed(now))
     }
 
     /// Returns how many turns wait for the target.

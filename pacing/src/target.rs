@@ -178,8 +178,8 @@ impl Target {
         self.room.closed.probe_at.is_some()
     }
 
-    pub(crate) fn is_probed(&self) -> bool {
-        self.room.closed.is_probed()
+    pub(crate) fn is_probed(&self, now: Millis) -> bool {
+        self.room.closed.is_probed(now)
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -248,7 +248,7 @@ impl Target {
         self.queue.went(&waiter, self.room.cost(waiter.size), taken != Taken::OutOfTurn);
         let room = &mut self.room;
         if room.closed.state(&waiter.turn, now) == State::MayProbe {
-            room.closed.probes(ticket);
+            room.closed.probes(ticket, now);
         }
         for window in &mut room.windows {
             let amount = waiter.size.of(window.what);

@@ -125,9 +125,7 @@ impl Window {
             self.since.pop_front();
             self.spent = self.spent.saturating_sub(amount);
         }
-        if let Some(limit) = told.limit {
-            self.limit = limit.max(1);
-        }
+        self.limit = told.limit.map_or(self.limit.max(told.remaining), |limit| limit.max(1));
         let slack = (self.limit / 50).max(1);
         let resets_at = now.plus(told.reset_ms);
         if is_running && told.remaining > expected.saturating_add(slack) && now.since(self.told_at) > 0 {

@@ -118,7 +118,7 @@ fn a_call_that_looked_for_the_network_in_vain_holds_nobody() {
         Failure { unreached: Some(Unreached::NoRoute), ..Failure::new(Category::Network, true, "no") };
     let until = pacer.unreached(TARGET, ticket, &call(&turn), &failure, Millis(5_300));
     assert_eq!(until, Some(Millis(6_200)));
-    assert!(!pacer.is_probed(TARGET));
+    assert!(!pacer.is_probed(TARGET, Millis(5_300)));
     assert_eq!(pacer.let_go(9, Millis(6_200)), [turn]);
 }
 

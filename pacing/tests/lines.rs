@@ -242,7 +242,7 @@ proptest! {
             for (target, name) in TARGETS.iter().enumerate() {
                 let is_made = world.running.iter().any(|(at, ..)| *at == target)
                     || world.waiting.values().any(|known| *known == (target, true));
-                prop_assert!(is_made || !world.pacer.is_probed(name), "no call finds out about {name}");
+                prop_assert!(is_made || !world.pacer.is_probed(name, Millis(world.now)), "no call finds out about {name}");
             }
         }
         for rounds in 0.. {

@@ -121,6 +121,30 @@ fn a_probe_that_is_never_answered_does_not_hold_others_for_ever() {
     desk.goes("d");
 }
 
+/// The answer of a model that thinks may begin minutes after it was accepted.
+#[test]
+fn a_probe_whose_answer_takes_long_holds_others_for_half_a_minute() {
+    let mut desk = Desk::new();
+    let ticket = desk.goes("a");
+    desk.refused(ticket, &refusal(None));
+    desk.now += 1_000;
+    let probe = desk.goes("a");
+    assert!(desk.pacer.is_probed(TARGET, Millis(desk.now)));
+    for turn in ["b", "c"] {
+        assert_eq!(desk.waits(turn).1, Because::Probe);
+    }
+    assert_eq!(desk.pacer.next_at(Millis(desk.now)), Some(Millis(desk.now + 30_000)));
+    desk.now += 30_000;
+    assert!(!desk.pacer.is_probed(TARGET, Millis(desk.now)), "other nodes need not wait, either");
+    assert_eq!(desk.let_go(), ["b"]);
+    let second = desk.goes("b");
+    assert_eq!((desk.let_go(), desk.waits("c").1), (Vec::new(), Because::Probe), "one at a time");
+    // The first is still heard.
+    desk.heard(probe, &Limits::default());
+    assert_eq!(desk.let_go(), ["c"]);
+    desk.answers(second);
+}
+
 #[test]
 fn refused_turns_go_in_order_once_another_is_answered() {
     let mut desk = Desk::new();

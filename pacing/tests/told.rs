@@ -23,7 +23,12 @@ fn a_target_says_who_runs_who_waits_and_who_probes() {
     let mut desk = Desk::new();
     let seen = |desk: &Desk| {
         let pacer = &desk.pacer;
-        (pacer.demand(TARGET), pacer.waiting(TARGET), pacer.is_closed(TARGET), pacer.is_probed(TARGET))
+        (
+            pacer.demand(TARGET),
+            pacer.waiting(TARGET),
+            pacer.is_closed(TARGET),
+            pacer.is_probed(TARGET, Millis(desk.now)),
+        )
     };
     assert_eq!(seen(&desk), (0, 0, false, false));
     let (first, _) = (desk.goes("first"), desk.goes("second"));

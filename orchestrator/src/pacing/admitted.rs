@@ -118,7 +118,7 @@ impl AdmittedCall {
     /// Returns the events of the call. If it reached nobody because there is no network, the turn receives a hold instead of the
     /// failure.
     pub(crate) fn watch<S>(self, events: S) -> Watched<S> {
-        Watched { events, call: Some(self), limits: Limits::default(), is_heard: false }
+        Watched { events, call: Some(self), limits: Limits::default(), told_at: Millis(0), is_heard: false }
     }
 
     fn fails(self, failure: Failure, limits: &Limits) -> StreamEvent {
@@ -154,21 +154,37 @@ pub(crate) struct Watched<S> {
     events: S,
     /// Present until the call is over.
     call: Option<AdmittedCall>,
+    /// What its response reports, and when its head came.
     limits: Limits,
+    told_at: Millis,
     is_heard: bool,
 }
 
 impl<S> Watched<S> {
+    /// Returns what the response reports, as of now: content may come minutes after its head.
+    fn limits(&mut self) -> Limits {
+        let Limits(mut limits) = std::mem::take(&mut self.limits);
+        let age = self.call.as_ref().map_or(0, |call| call.clock.now().since(self.told_at));
+        limits.retain_mut(|told| {
+            let is_over = told.reset_ms > 0 && told.reset_ms <= age;
+            told.reset_ms = told.reset_ms.saturating_sub(age);
+            !is_over
+        });
+        Limits(limits)
+    }
+
     /// Takes note of an event. `None`: it is for the pacer alone.
     fn see(&mut self, event: StreamEvent) -> Option<StreamEvent> {
         match event {
             StreamEvent::Limits(limits) => {
                 self.limits = limits;
+                self.told_at = self.call.as_ref().map_or(Millis(0), |call| call.clock.now());
                 return None;
             }
             StreamEvent::Failed(failure) => {
+                let limits = self.limits();
                 return Some(match self.call.take() {
-                    Some(call) if !self.is_heard => call.fails(failure, &self.limits),
+                    Some(call) if !self.is_heard => call.fails(failure, &limits),
                     _ => StreamEvent::Failed(failure),
                 });
             }
@@ -176,10 +192,13 @@ impl<S> Watched<S> {
             StreamEvent::Silent(_) => return Some(event),
             _ => {}
         }
-        if let Some(call) = &mut self.call {
-            if !std::mem::replace(&mut self.is_heard, true) {
-                call.hears(&self.limits);
+        if !std::mem::replace(&mut self.is_heard, true) {
+            let limits = self.limits();
+            if let Some(call) = &self.call {
+                call.hears(&limits);
             }
+        }
+        if let Some(call) = &mut self.call {
             match &event {
                 StreamEvent::Usage(usage) => {
                     call.admitted.used(size(&Figures::from(usage), call.asker.price.as_ref()));

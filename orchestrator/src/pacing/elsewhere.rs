@@ -53,7 +53,7 @@ impl Pacing {
         let mut news = inner.news_of_callers(node, now);
         let targets: Vec<String> = inner.targets.keys().cloned().collect();
         for target in targets {
-            if inner.pacer.is_probed(&target) {
+            if inner.pacer.is_probed(&target, now) {
                 news.push(Notice::Probing { target: target.clone(), turn: TurnId::from("") });
             }
             let (calls, lately) = (inner.pacer.demand(&target), inner.pacer.lately(&target, now));

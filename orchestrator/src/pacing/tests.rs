@@ -2,10 +2,11 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use everturn_kernel::StreamEvent;
 use everturn_pacing::{Lately, Priority, Told, What};
 use everturn_wire::{CallerName, ConversationId};
 use futures_core::stream::BoxStream;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 
 use super::*;
 use crate::{
@@ -193,4 +194,28 @@ fn a_review_that_has_to_wait_leaves_no_place_in_line() {
     node.pacing.forget("m", &"review".into(), NOW);
     let inner = node.pacing.lock();
     assert_eq!((inner.pacer.waiting("m"), inner.line.waits_for("m")), (0, false));
+}
+
+/// The first word of an answer may come long after its head.
+#[tokio::test(start_paused = true)]
+async fn a_report_is_as_old_as_the_head_of_its_response() {
+    let (node, clock) = (node(), Arc::new(crate::SystemClock::new()));
+    let asked_at = clock.now();
+    let admitted = node.goes("a", asked_at);
+    let call = AdmittedCall {
+        admitted,
+        asker: asker("a"),
+        clock: clock.clone(),
+        health: None,
+        waits_for_network: false,
+    };
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        StreamEvent::Text("hi".into())
+    };
+    let head = StreamEvent::Limits(requests(10, 0));
+    let mut events = call.watch(stream::iter([head]).chain(stream::once(late)).boxed());
+    assert!(matches!(events.next().await, Some(StreamEvent::Text(_))));
+    let Entry::Wait(wait) = node.asks("b", clock.now()) else { panic!("it goes") };
+    assert_eq!((wait.until, wait.because), (asked_at.plus(60_000), Because::Requests));
 }

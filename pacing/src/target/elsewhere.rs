@@ -45,7 +45,7 @@ impl Target {
     pub(crate) fn known(&self, now: Millis) -> Known {
         let closed = &self.room.closed;
         // A call that is finding out is lost with its process.
-        let probe_at = if closed.is_probed() { Some(now) } else { closed.probe_at };
+        let probe_at = if closed.is_probed(now) { Some(now) } else { closed.probe_at };
         let limits = self.room.windows.iter().map(|window| {
             let (limit, reset_ms) = (Some(window.limit()), window.resets_at().since(now));
             Told { what: window.what, limit, remaining: window.left(now), reset_ms }

@@ -51,12 +51,12 @@ impl Target {
     /// Returns when somebody may be let go next, if time alone decides.
     pub(crate) fn next_at(&mut self, callers: &Callers, now: Millis) -> Option<Millis> {
         let opens_at = self.pick(callers, now).map_or_else(|at| at, |_| Some(now));
-        let believed_until = self.room.closed.believed_until(now).filter(|_| self.queue.len() > 0);
+        let probed_until = self.room.closed.probed_until(now).filter(|_| self.queue.len() > 0);
         let lapses_at = self.grants.front().map(|grant| grant.lapses_at);
         // Who is held only until a call of its caller ends, does not wait for time to pass.
         let held = self.queue.heads().filter_map(|head| callers.held(head.caller.as_ref(), head.size, now));
         let held_until = held.filter(|held| held.kind != Kind::Parallel).map(|held| held.until).min();
-        let next = [opens_at, believed_until, lapses_at, held_until].into_iter().flatten().min();
+        let next = [opens_at, probed_until, lapses_at, held_until].into_iter().flatten().min();
         next.map(|at| at.max(now.plus(1)))
     }
 

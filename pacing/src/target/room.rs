@@ -80,7 +80,7 @@ impl Room {
             window.take_reserved(ticket, running.size.of(window.what));
         }
         if self.closed.is_probe(granted) {
-            self.closed.probes(ticket);
+            self.closed.probes(ticket, running.at);
         }
         self.running.insert(ticket, Running { is_reserved: false, ..running });
     }

@@ -77,8 +77,10 @@ fn the_first_report_knows_nothing_of_later_calls() {
     let told = Told { limit: None, ..told(50, 90_000) };
     let mut window = Window::new(told, Ticket(1), since, START);
     assert_eq!((window.left(START), window.limit()), (43, 51));
-    window.roll(START.plus(90_000));
-    assert_eq!(window.resets_at(), START.plus(180_000));
+    window.hear(Told { remaining: 900, ..told }, Ticket(4), START.plus(1_000));
+    assert_eq!(window.limit(), 900, "it was nearly used up then");
+    window.roll(START.plus(91_000));
+    assert_eq!(window.resets_at(), START.plus(181_000));
 }
 
 #[test]
