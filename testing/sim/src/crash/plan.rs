@@ -132,7 +132,7 @@ impl Plan {
                 life.trigger = Trigger::Asked(number % 3);
             }
         }
-        let context = (seed % 4 == 2).then(|| [600, 800, 1_000][(seed / 4 % 3) as usize]);
+        let context = (seed % 4 == 2).then(|| [700, 800, 1_000][(seed / 4 % 3) as usize]);
         Self { prompts, settings, asks, answer_ms, context, base_ms, lives, last }
     }
 
