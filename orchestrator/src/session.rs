@@ -114,6 +114,11 @@ async fn run(ports: Arc<Ports>, mut seated: Seated, first: Box<TurnTask>) {
                 return seated.lose(error);
             }
         };
+        if !left.messages.is_empty()
+            && let Err(error) = ports.read_settings(&conversation).await
+        {
+            tracing::warn!(conversation = %conversation.id, %error, "settings could not be read again");
+        }
         next = TurnTask::queued(&ports, &conversation, left, task.settings).map(Box::new);
     }
 }

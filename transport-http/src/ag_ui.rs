@@ -112,7 +112,10 @@ impl Call<'_> {
         if asked.has_answer_before {
             return Ok(Some(seq));
         }
-        // The client may send only its last message.
+        // The client may send only its last message, which may be equal to an earlier one.
+        if orchestrator.user_messages(id).await?.last() != Some(&seq) {
+            return Ok(None);
+        }
         let window = Window {
             since_seq: Some(seq - 1),
             limit: Some(MESSAGE),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use everturn_wire::{OnQuota, Priority};
 
 use crate::refusal::Refusal;
@@ -11,10 +11,10 @@ mod budget;
 
 pub use budget::read as read_span;
 
-const BUDGET: &str = "everturn-budget";
-const QUOTA: &str = "everturn-quota";
-const WHOLE: &str = "everturn-whole";
-const PRIORITY: &str = "everturn-priority";
+const BUDGET: HeaderName = HeaderName::from_static("everturn-budget");
+const QUOTA: HeaderName = HeaderName::from_static("everturn-quota");
+const WHOLE: HeaderName = HeaderName::from_static("everturn-whole");
+const PRIORITY: HeaderName = HeaderName::from_static("everturn-priority");
 
 /// What a request asks for in these headers. What is absent is as configured.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,14 +36,14 @@ impl Control {
     /// Returns a 400 response that names the header and what to write.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
         Ok(Self {
-            budget: read(headers, BUDGET, "a length of time like 10m, 90s or 1h30m", budget::read)?,
-            quota: read(headers, QUOTA, "fail or park", |text| match text {
+            budget: read(headers, &BUDGET, "a length of time like 10m, 90s or 1h30m", budget::read)?,
+            quota: read(headers, &QUOTA, "fail or park", |text| match text {
                 "fail" => Some(OnQuota::Fail),
                 "park" => Some(OnQuota::Park),
                 _ => None,
             })?,
-            whole: read(headers, WHOLE, "true or false", |text| text.parse().ok())?.unwrap_or_default(),
-            priority: read(headers, PRIORITY, "interactive or background", |text| match text {
+            whole: read(headers, &WHOLE, "true or false", |text| text.parse().ok())?.unwrap_or_default(),
+            priority: read(headers, &PRIORITY, "interactive or background", |text| match text {
                 "interactive" => Some(Priority::Interactive),
                 "background" => Some(Priority::Background),
                 _ => None,
@@ -55,7 +55,7 @@ impl Control {
 
 fn read<T>(
     headers: &HeaderMap,
-    name: &str,
+    name: &HeaderName,
     expected: &str,
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<Option<T>, Refusal> {

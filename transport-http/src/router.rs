@@ -48,8 +48,7 @@ fn serve(orchestrator: Orchestrator, limits: CallLimits, metrics: Metrics, more:
         .merge(open_routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(limits.body))
-        .layer(map_response(response_headers::complete))
+        .layer((map_response(response_headers::complete), DefaultBodyLimit::max(limits.body)))
         .with_state(Doors::new(orchestrator, limits, metrics))
 }
 

@@ -26,7 +26,9 @@ pub(crate) fn of(link: &Link, result: &CallToolResult) -> ToolAnswer {
     if let Some(value) = structured.filter(|value| !parts.iter().any(|part| says(part, value))) {
         parts.push(value.to_string().into());
     }
-    let content = link.redactor.redact(joined(&parts, link.config.max_result)).into_owned();
+    // Before it is cut, because half a secret is not recognized.
+    let parts: Vec<_> = parts.into_iter().map(|part| link.redactor.redact(part)).collect();
+    let content = joined(&parts, link.config.max_result);
     ToolAnswer { content, is_error: result.is_error == Some(true), images: images(&result.content) }
 }
 

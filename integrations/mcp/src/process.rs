@@ -178,7 +178,8 @@ async fn log(stderr: ChildStderr, link: Arc<Link>, said: Said) {
         }
         let end = piece.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(piece.len(), |end| end + 1);
-        let room = LONGEST.saturating_sub(line.len());
+        // A secret in it is recognized only as a whole.
+        let room = (8 * LONGEST).saturating_sub(line.len());
         line.extend_from_slice(&piece[..taken.min(room)]);
         stderr.consume(taken);
         if end.is_some() {
@@ -192,8 +193,9 @@ async fn log(stderr: ChildStderr, link: Arc<Link>, said: Said) {
 fn told(line: &[u8], link: &Link, said: &Said) {
     let line = String::from_utf8_lossy(line);
     let line = link.redactor.redact(line.trim());
+    let line = &line[..line.floor_char_boundary(LONGEST)];
     if !line.is_empty() {
         tracing::info!(server = link.name(), "{line}");
-        *said.last.lock().unwrap_or_else(PoisonError::into_inner) = line.into_owned();
+        *said.last.lock().unwrap_or_else(PoisonError::into_inner) = line.to_owned();
     }
 }

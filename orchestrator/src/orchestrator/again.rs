@@ -120,6 +120,7 @@ impl Orchestrator {
         }
         let conversation = self.find(id).await?;
         conversation.settled().await;
+        self.ports.read_settings(&conversation).await?;
         // Taken before the reads that follow, so that a turn that begins in between is noticed.
         let vacancy = conversation.vacancy();
         let turns = self.ports.journal.metrics(id).await?;

@@ -21,6 +21,7 @@ impl Orchestrator {
         self.ports.shutdown.check_open()?;
         let conversation = self.find(id).await?;
         conversation.settled().await;
+        self.ports.read_settings(&conversation).await?;
         let vacancy = conversation.vacancy();
         let (chunks, last_model) = {
             let state = conversation.state();

@@ -53,9 +53,11 @@ impl Orchestrator {
     /// in them. Returns their number.
     ///
     /// # Errors
-    /// When the journal fails. What was deleted so far stays deleted; another call continues.
+    /// When the journal fails. What was deleted so far stays deleted; another call continues. One that cannot be loaded is left, and
+    /// told once the others are deleted.
     pub async fn delete_idle(&self, idle_since: Millis) -> Result<usize, Error> {
         let (mut deleted, mut last) = (0, (idle_since, ConversationId::from("~")));
+        let mut left = None;
         loop {
             let after = Some(ListCursor { last_activity_at: last.0, id: last.1 });
             let some = self
@@ -63,12 +65,20 @@ impl Orchestrator {
                 .journal
                 .conversations(Page { after, limit: Some(IDLE), ..Page::default() })
                 .await?;
-            let Some((id, head)) = some.last() else { return Ok(deleted) };
+            let Some((id, head)) = some.last() else { return left.map_or(Ok(deleted), Err) };
             last = (head.last_activity_at, id.clone());
             let is_sealed =
                 |head: &Head| !matches!(head.status, ConversationStatus::Active | ConversationStatus::Queued);
             for (id, _) in some.iter().filter(|(_, head)| is_sealed(head)) {
-                deleted += usize::from(self.delete_if_idle(id, idle_since).await?);
+                match self.delete_if_idle(id, idle_since).await {
+                    Ok(is_deleted) => deleted += usize::from(is_deleted),
+                    Err(Error::Journal(error)) if error.is_outage() => return Err(error.into()),
+                    Err(Error::ShuttingDown) => return Err(Error::ShuttingDown),
+                    Err(error) => {
+                        tracing::warn!(conversation = %id, %error, "an old conversation cannot be deleted");
+                        left = Some(error);
+                    }
+                }
             }
         }
     }

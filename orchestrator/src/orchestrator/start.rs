@@ -125,9 +125,7 @@ impl Orchestrator {
         };
         loop {
             let conversation = self.open(id, std::mem::take(&mut checked.is_new)).await?;
-            // Another node may have changed them since they were loaded.
-            conversation.retry.set(self.ports.retry.of_conversation(id).await?);
-            conversation.model_settings.set(self.ports.model_settings.of(id).await?);
+            self.ports.read_settings(&conversation).await?;
             let conversation = self.rouse(conversation).await?;
             session::go_on_if_due(&self.ports, &conversation)?;
             match self.begin_checked(&conversation, checked.clone()).await {

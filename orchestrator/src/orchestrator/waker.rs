@@ -16,6 +16,9 @@ use crate::{
     timer::{Wakes, Woken},
 };
 
+/// After how long a turn is looked at again if there is no model yet, in milliseconds.
+const WITHOUT_MODELS_MS: u64 = 60_000;
+
 /// Finds conversations for the timer and resumes their turns, as long as the orchestrator exists.
 #[derive(Clone, Default)]
 pub(super) struct Waker(Arc<OnceLock<Parts>>);
@@ -64,6 +67,10 @@ impl Wakes for Waker {
             },
             error => error,
         };
+        let is_parked = |conversation: &Arc<Conversation>| conversation.parked().is_some();
+        if ports.models.now().is_empty() && found.as_ref().is_ok_and(is_parked) {
+            return Woken::Early(ports.clock.now().plus(WITHOUT_MODELS_MS));
+        }
         let found = found.and_then(|conversation| {
             session::go_on_if_due(&ports, &conversation)?;
             if let Some(turn) = released.or_else(|| left_over(&ports, &conversation))

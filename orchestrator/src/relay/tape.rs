@@ -3,7 +3,7 @@
 mod listener;
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
@@ -64,7 +64,7 @@ struct Inner {
     is_closed: bool,
     is_cut: bool,
     end: Option<Said>,
-    listeners: HashMap<u64, Place>,
+    listeners: BTreeMap<u64, Place>,
     next_listener: u64,
     /// Whether a listener has received everything.
     is_delivered: bool,

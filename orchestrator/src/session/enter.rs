@@ -81,12 +81,7 @@ fn go_on(ports: &Arc<Ports>, parked: Parked, seated: Seated) {
         }
         let model = seated.conversation.state().record.head.model.clone();
         let is_unrun = seated.conversation.take_unrun();
-        match TurnTask::again(&ports, parked, is_unrun, model.as_deref()) {
-            Ok(job) => run(ports, seated, Box::new(job)).await,
-            // Only if all models were removed since.
-            Err(error) => {
-                tracing::error!(conversation = %seated.conversation.id, %error, "a turn could not be taken up");
-            }
-        }
+        let job = TurnTask::again(&ports, parked, is_unrun, model.as_deref());
+        run(ports, seated, Box::new(job)).await;
     });
 }

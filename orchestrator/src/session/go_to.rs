@@ -46,6 +46,8 @@ pub(super) fn successor(
     let supersedes = old.definition.supersedes.filter(|_| !has_chunks);
     let effort = old.definition.reasoning_effort.clone();
     let mut settings = TurnSettings::new(ports, conversation, choice, effort, supersedes);
+    // What the message set still holds.
+    (settings.budget, settings.after_content) = (old.budget, old.after_content);
     settings.definition.approvals = old.definition.approvals;
     settings.definition.priority = old.definition.priority;
     settings.definition.trace = old.definition.trace.clone();

@@ -12,6 +12,7 @@ use crate::{
     clock::Clock,
     cluster::Peers,
     compaction::Compactions,
+    conversation::Conversation,
     health::SharedHealth,
     journal::{Commit, Configured, Journal, JournalError, Version},
     memory::Memory,
@@ -78,6 +79,18 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
+    /// Reads a conversation's settings again: another node may have changed them since they were loaded.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn read_settings(&self, conversation: &Conversation) -> Result<(), JournalError> {
+        if self.peers.is_some() {
+            conversation.retry.set(self.retry.of_conversation(&conversation.id).await?);
+            conversation.model_settings.set(self.model_settings.of(&conversation.id).await?);
+        }
+        Ok(())
+    }
+
     /// Rebuilds the route of a turn that was saved with these targets, after the route was removed from the
     /// configuration.
     pub(crate) fn route_of(&self, id: &str, targets: &[Target]) -> Route {

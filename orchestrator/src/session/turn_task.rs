@@ -14,7 +14,6 @@ use super::Ports;
 use crate::{
     conversation::{Conversation, LeftoverMessages, Parked},
     cursor::Cursor,
-    error::Error,
     journal::{Definition, Inherited, JournalError, RequestScope},
     model::Choice,
     new_id,
@@ -300,18 +299,15 @@ impl TurnTask {
     }
 
     /// Resumes an unsealed turn from the journal. `is_unrun`: it did not run since it was last taken up.
-    ///
-    /// # Errors
-    /// When no model is configured.
-    pub(super) fn again(
-        ports: &Ports,
-        parked: Parked,
-        is_unrun: bool,
-        asked: Option<&str>,
-    ) -> Result<Self, Error> {
+    pub(super) fn again(ports: &Ports, parked: Parked, is_unrun: bool, asked: Option<&str>) -> Self {
         let Parked { mut turn, definition, .. } = parked;
         let asked = Some(definition.model.as_str()).filter(|model| !model.is_empty()).or(asked);
-        let model = ports.models.now().choose(None, asked)?;
+        // Without any model, that of the turn is gone: it goes on with its saved targets, or ends.
+        let model = ports
+            .models
+            .now()
+            .choose(None, asked)
+            .unwrap_or_else(|_| Choice::Route(Arc::new(ports.route_of("", &turn.settings().targets))));
         let (settings, gone) = TurnSettings::restore(ports, &turn, model, definition);
         let input = gone.map_or(Input::Recover, |gone| fault(&gone));
         let (mut effects, now) = (Effects::new(), ports.clock.now());
@@ -328,7 +324,7 @@ impl TurnTask {
             let broke = fault(&format!("the turn broke: {}", panic_text(panic.as_ref())));
             turn.handle(now, broke, &NoRetry, &mut effects);
         }
-        Ok(Self::of(turn, effects, settings))
+        Self::of(turn, effects, settings)
     }
 
     /// Creates a new turn.

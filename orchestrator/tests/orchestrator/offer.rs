@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn_orchestrator::{Catalog, Error};
+use everturn_orchestrator::{Catalog, Error, Orchestrator};
 use everturn_provider::{Cue, Scripted};
 
-use crate::support::{World, answer, refused};
+use crate::{
+    storage::{Mishap, Storage},
+    support::{World, answer, builder, refused},
+};
 
 fn one(name: &str, provider: &Scripted) -> Catalog {
     let mut catalog = Catalog::new();
@@ -44,6 +47,40 @@ async fn a_turn_whose_model_is_removed_fails_at_its_next_call() {
     // The conversation goes on with what there is.
     let mut next = world.say("again").await;
     assert!(next.turn().await.contains(&"text-delta hello".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_model_is_gone_fails_also_if_no_list_is_known_yet() {
+    let storage = Storage::new(|_| Mishap::Nothing);
+    let world = World::of(builder(scripted([refused()])).journal(storage.clone()));
+    world.say("hi").await.until("provider-retry").await;
+    drop(world);
+    let other = scripted([answer("hello")]);
+    let world = World::of(Orchestrator::builder().journal(storage));
+    let mut catalog = Catalog::new();
+    catalog.any_model("open", Arc::new(other.clone()));
+    world.orchestrator.offer(catalog);
+    world.orchestrator.resume().await.unwrap();
+    let told = world.watch(None).await.turn().await;
+    assert!(told.iter().any(|line| line.contains("key/model") && line.contains("configured")), "{told:?}");
+    assert_eq!(other.calls(), 0);
+}
+
+/// As when a local server has nothing to offer yet.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_was_due_while_there_was_no_model_goes_on_when_there_is() {
+    let storage = Storage::new(|_| Mishap::Nothing);
+    let world = World::of(builder(scripted([refused()])).journal(storage.clone()));
+    world.say("hi").await.until("provider-retry").await;
+    drop(world);
+    let new = scripted([answer("hello")]);
+    let world = World::of(Orchestrator::builder().journal(storage));
+    world.orchestrator.resume().await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(3_600)).await;
+    world.orchestrator.offer(one("model", &new));
+    // Nobody opens the conversation.
+    tokio::time::sleep(std::time::Duration::from_secs(61)).await;
+    assert_eq!(new.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -196,7 +196,8 @@ impl Choice<'_> {
             "" => return None,
             "stop" => FinishReason::Stop,
             "tool_calls" | "function_call" => FinishReason::ToolCalls,
-            "length" => FinishReason::Length,
+            // The second is Mistral's, for a context that is full.
+            "length" | "model_length" => FinishReason::Length,
             "content_filter" => FinishReason::ContentFilter,
             other => own_word(other),
         })
@@ -236,12 +237,19 @@ impl<'p> Content<'p> {
 pub(crate) fn usage(counts: &Value) -> Option<Usage> {
     let count = |path: &str| counts.pointer(path).and_then(Value::as_u64);
     let (input, output) = (count("/prompt_tokens"), count("/completion_tokens"));
+    let reasoning = count("/completion_tokens_details/reasoning_tokens");
+    // xAI counts reasoning beside the answer, others as a part of it.
+    let is_beside = |(input, output): (u64, u64)| {
+        let all = input.checked_add(output)?.checked_add(reasoning.filter(|count| *count > 0)?)?;
+        (count("/total_tokens") == Some(all)).then_some(all - input)
+    };
+    let output = input.zip(output).and_then(is_beside).or(output);
     (input.is_some() || output.is_some()).then(|| Usage {
         input_tokens: input.unwrap_or(0),
         output_tokens: output.unwrap_or(0),
         cache_read_tokens: count("/prompt_tokens_details/cached_tokens")
             .or_else(|| count("/prompt_cache_hit_tokens")),
         cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
-        reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
+        reasoning_tokens: reasoning,
     })
 }

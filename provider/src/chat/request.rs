@@ -24,7 +24,7 @@ pub(super) fn body(config: &ChatConfig, origin: &str, request: &Request) -> Valu
     if let Some(effort) = &request.reasoning_effort {
         body.insert("reasoning_effort".to_owned(), json!(effort));
     }
-    passed_on(&request.parameters, &mut body);
+    passed_on(&request.parameters, !request.tools.is_empty(), &mut body);
     if config.include_usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
@@ -33,8 +33,8 @@ pub(super) fn body(config: &ChatConfig, origin: &str, request: &Request) -> Valu
     Value::Object(body)
 }
 
-/// Adds the parameters; the API has a field for each.
-fn passed_on(parameters: &Parameters, body: &mut Map<String, Value>) {
+/// Adds the parameters; the API has a field for each, and refuses what is about tools without any.
+fn passed_on(parameters: &Parameters, has_tools: bool, body: &mut Map<String, Value>) {
     let choice = parameters.tool_choice.as_ref().map(|choice| match choice {
         ToolChoice::Auto => json!("auto"),
         ToolChoice::None => json!("none"),
@@ -56,9 +56,9 @@ fn passed_on(parameters: &Parameters, body: &mut Map<String, Value>) {
         ("temperature", parameters.temperature.map(Value::from)),
         ("top_p", parameters.top_p.map(Value::from)),
         ("stop", stop(parameters)),
-        ("tool_choice", choice),
+        ("tool_choice", choice.filter(|_| has_tools)),
         ("response_format", format),
-        ("parallel_tool_calls", parameters.parallel_tool_calls.map(Value::from)),
+        ("parallel_tool_calls", parameters.parallel_tool_calls.filter(|_| has_tools).map(Value::from)),
         ("seed", parameters.seed.map(Value::from)),
         ("presence_penalty", parameters.presence_penalty.map(Value::from)),
         ("frequency_penalty", parameters.frequency_penalty.map(Value::from)),

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use everturn_wire::{Failure, Value};
+use everturn_wire::{Category, Failure, Value};
 use serde_json::json;
 
 /// Maximum number of remembered models. A forgotten one fails once more.
@@ -35,7 +35,8 @@ impl NonThinkingModels {
     /// Learns from the failure of a request for thoughts. Marks the failure as retryable, because the next request will
     /// not have it.
     pub(super) fn learn(&self, model: &str, failure: &mut Failure) {
-        if failure.retryable || !failure.message.to_lowercase().contains("thinking") {
+        let is_refused = failure.category == Category::InvalidRequest && !failure.retryable;
+        if !is_refused || !failure.message.to_lowercase().contains("thinking") {
             return;
         }
         failure.retryable = true;

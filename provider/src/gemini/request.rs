@@ -30,7 +30,8 @@ pub(super) fn body(config: &GeminiConfig, origin: &str, request: &Request) -> Va
         generation.insert("maxOutputTokens".to_owned(), json!(limit));
     }
     passed_on(&request.parameters, &mut generation);
-    if let Some(choice) = &request.parameters.tool_choice {
+    // Without tools, the API refuses it.
+    if let Some(choice) = request.parameters.tool_choice.as_ref().filter(|_| !request.tools.is_empty()) {
         body.insert("toolConfig".to_owned(), json!({ "functionCallingConfig": calling(choice) }));
     }
     generation.insert("thinkingConfig".to_owned(), thinking(request.reasoning_effort.as_deref()));

@@ -40,12 +40,15 @@ const OWN: [&str; 3] = ["everturn-", "x-everturn-", "sec-websocket-"];
 /// Removes what belongs to the caller's connection, or was meant for Everturn.
 pub(super) fn strip_request(headers: &mut HeaderMap) {
     strip_connection(headers);
-    for name in [HOST, CONTENT_LENGTH, EXPECT] {
-        headers.remove(name);
-    }
-    let own: Vec<HeaderName> =
-        headers.keys().filter(|name| OWN.iter().any(|own| name.as_str().starts_with(own))).cloned().collect();
-    for name in own {
+    strip(headers, |name| {
+        [HOST, CONTENT_LENGTH, EXPECT].contains(name) || OWN.iter().any(|own| name.as_str().starts_with(own))
+    });
+}
+
+/// Removes headers. Few are, so names are compared: to look for each takes longer.
+fn strip(headers: &mut HeaderMap, is_out: impl Fn(&HeaderName) -> bool) {
+    let out: Vec<HeaderName> = headers.keys().filter(|name| is_out(name)).cloned().collect();
+    for name in out {
         headers.remove(name);
     }
 }
@@ -74,15 +77,11 @@ pub(super) fn strip_connection(headers: &mut HeaderMap) {
         .flat_map(|list| list.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    for name in named.into_iter().chain(HOP_BY_HOP) {
-        headers.remove(name);
-    }
+    strip(headers, |name| HOP_BY_HOP.contains(name) || named.contains(name));
 }
 
 pub(super) fn strip_credentials(headers: &mut HeaderMap) {
-    for name in CREDENTIALS {
-        headers.remove(name);
-    }
+    strip(headers, |name| CREDENTIALS.contains(name));
 }
 
 /// Returns the query without its credential; `None` if nothing is left.

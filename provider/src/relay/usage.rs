@@ -2,8 +2,10 @@
 //!
 //! Providers put them at the end of an answer; in a stream of Messages, those of the request are at its start, too.
 
+use std::sync::LazyLock;
+
 use everturn_wire::{Usage, Value};
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use super::AnswerForm;
@@ -16,8 +18,16 @@ const TAIL: usize = 8 << 10;
 /// How much of the start of an event is kept, in bytes: enough for its name.
 const START: usize = 64;
 
-/// The key of the counts, but in Gemini's API.
-const USAGE: &[u8] = b"\"usage\"";
+/// A text to look for. Prepared once: that takes longer than to look through an event.
+type Key = LazyLock<Finder<'static>>;
+
+/// The key of the counts, and that in Gemini's API.
+static USAGE: Key = Key::new(|| Finder::new(b"\"usage\""));
+static USAGE_METADATA: Key = Key::new(|| Finder::new(b"\"usageMetadata\""));
+
+/// The key of the reason of an answer's end.
+static REASON: Key = Key::new(|| Finder::new(b"\"finish_reason\""));
+static REASON_OF_GEMINI: Key = Key::new(|| Finder::new(b"\"finishReason\""));
 
 /// How many places are tried: chunks can have empty counts.
 const TRIES: usize = 8;
@@ -70,12 +80,12 @@ impl Ends {
         match form {
             AnswerForm::Messages => {
                 let read = |counts| anthropic::Counts::deserialize(counts).ok();
-                let newest = last(&self.tail, USAGE, read);
+                let newest = last(&self.tail, &USAGE, read);
                 let is_whole = |counts: &anthropic::Counts| counts.usage().input_tokens > 0;
                 // At the end of a stream there may be only those of the answer.
                 let mut counts = match newest.filter(is_whole) {
                     Some(_) => None,
-                    None => first(&self.head, USAGE).and_then(read),
+                    None => first(&self.head, &USAGE).and_then(read),
                 };
                 match (&mut counts, newest) {
                     (Some(counts), Some(newest)) => counts.update(newest),
@@ -94,13 +104,13 @@ impl Ends {
 /// Returns the last counts in a part of an answer, where they are not divided.
 fn counts(form: AnswerForm, text: &[u8]) -> Option<Usage> {
     match form {
-        AnswerForm::Gemini => last(text, b"\"usageMetadata\"", |counts| {
+        AnswerForm::Gemini => last(text, &USAGE_METADATA, |counts| {
             let counts = gemini::Counts::deserialize(counts).ok()?.usage();
             Some(counts).filter(|usage| usage.input_tokens > 0 || usage.output_tokens > 0)
         }),
-        AnswerForm::Responses => last(text, USAGE, |counts| responses::usage(&counts)),
+        AnswerForm::Responses => last(text, &USAGE, |counts| responses::usage(&counts)),
         AnswerForm::Chat | AnswerForm::Opaque => {
-            last(text, USAGE, |counts| chat::usage(&counts).or_else(|| responses::usage(&counts)))
+            last(text, &USAGE, |counts| chat::usage(&counts).or_else(|| responses::usage(&counts)))
         }
         AnswerForm::Messages => None,
     }
@@ -108,12 +118,12 @@ fn counts(form: AnswerForm, text: &[u8]) -> Option<Usage> {
 
 /// Whether an event with this start and end is the end of an answer. In JSON, text cannot begin a line.
 fn is_end(form: AnswerForm, start: &[u8], event: &[u8]) -> bool {
-    let (ends, reason): (&[&[u8]], &[u8]) = match form {
+    let (ends, reason): (&[&[u8]], Option<&Key>) = match form {
         // What was used comes after the reason.
-        AnswerForm::Chat => (&[b"[DONE]"], b"\"finish_reason\""),
-        AnswerForm::Gemini => (&[], b"\"finishReason\""),
-        AnswerForm::Messages => (&[b"message_stop"], b""),
-        AnswerForm::Responses => (&[b"response.completed", b"response.incomplete"], b""),
+        AnswerForm::Chat => (&[b"[DONE]"], Some(&REASON)),
+        AnswerForm::Gemini => (&[], Some(&REASON_OF_GEMINI)),
+        AnswerForm::Messages => (&[b"message_stop"], None),
+        AnswerForm::Responses => (&[b"response.completed", b"response.incomplete"], None),
         AnswerForm::Opaque => return false,
     };
     let is_named = start.split(|byte| *byte == b'\n').any(|line| {
@@ -122,19 +132,25 @@ fn is_end(form: AnswerForm, start: &[u8], event: &[u8]) -> bool {
         let value = value.strip_prefix(br#"{"type":""#).unwrap_or(value);
         ends.iter().any(|end| value.starts_with(end))
     });
-    let is_text = |at| value(&event[at + reason.len()..]).is_some_and(|value| value.starts_with(b"\""));
-    is_named || (!reason.is_empty() && memmem::find_iter(event, reason).any(is_text))
+    let is_text = |text: &[u8]| value(text).is_some_and(|value| value.starts_with(b"\""));
+    is_named || reason.is_some_and(|reason| after(event, reason).any(is_text))
 }
 
 /// Returns the last object under this key that can be read. Keys are given with their quotes.
-fn last<T>(text: &[u8], key: &[u8], read: impl Fn(Value) -> Option<T>) -> Option<T> {
-    let places = memmem::rfind_iter(text, key).take(TRIES);
-    places.filter_map(|at| object(&text[at + key.len()..])).find_map(read)
+fn last<T>(text: &[u8], key: &Key, read: impl Fn(Value) -> Option<T>) -> Option<T> {
+    // Finding all from the start is faster than one from the end.
+    let places: Vec<_> = after(text, key).collect();
+    places.into_iter().rev().take(TRIES).filter_map(object).find_map(read)
 }
 
 /// Returns the first object under this key.
-fn first(text: &[u8], key: &[u8]) -> Option<Value> {
-    memmem::find_iter(text, key).take(TRIES).find_map(|at| object(&text[at + key.len()..]))
+fn first(text: &[u8], key: &Key) -> Option<Value> {
+    after(text, key).take(TRIES).find_map(object)
+}
+
+/// Returns what follows a key, wherever it is.
+fn after<'a>(text: &'a [u8], key: &'a Key) -> impl Iterator<Item = &'a [u8]> {
+    key.find_iter(text).map(|at| &text[at + key.needle().len()..])
 }
 
 /// Returns what a text begins with after a key. In a string, the key's quotes would be escaped.
@@ -195,6 +211,16 @@ mod tests {
             ),
             (Chat, r#"{"choices":[{"message":{"content":"\"usage\":{\"prompt_tokens\":1}"}}]}"#, None),
             (Responses, r#"{"usage":{"input_tokens":"#, None),
+            (
+                Chat,
+                r#"{"usage":{"prompt_tokens":12,"completion_tokens":1,"total_tokens":399,"completion_tokens_details":{"reasoning_tokens":386}}}"#,
+                Some((12, 387, None, Some(386))),
+            ),
+            (
+                Chat,
+                r#"{"usage":{"prompt_tokens":12,"completion_tokens":5,"total_tokens":17,"completion_tokens_details":{"reasoning_tokens":3}}}"#,
+                Some((12, 5, None, Some(3))),
+            ),
             (Messages, "", None),
         ] {
             for piece in [1, 7, 1_000, usize::MAX] {

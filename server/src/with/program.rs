@@ -1,5 +1,6 @@
 //! How each program is told where to send its calls: one table.
 
+mod claude;
 mod codex;
 mod opencode;
 mod pi;
@@ -7,7 +8,6 @@ mod pi;
 use std::{ffi::OsString, path::Path};
 
 use anyhow::Result;
-use serde_json::json;
 
 use super::{
     file::OwnFile,
@@ -66,9 +66,10 @@ pub(super) struct Told {
 /// The programs that are known. A new one is a row; `docs/coding-agents.md` says which were tried.
 const PROGRAMS: [Program; 10] = [
     Program {
-        more: claude,
+        more: claude::told,
         sends_token: true,
-        ..Program::of_variables("claude", &[("ANTHROPIC_BASE_URL", Anthropic, "")])
+        upstreams: Some(claude::upstreams),
+        ..Program::of_variables("claude", &[(claude::ADDRESS, Anthropic, "")])
     },
     Program {
         more: codex::told,
@@ -160,38 +161,6 @@ impl Program {
             .extend(variables.map(|(name, _, suffix)| ((*name).to_owned(), format!("{}{suffix}", site.url))));
         Ok(told)
     }
-}
-
-/// The variable with further headers of Claude Code, one on each line.
-const CLAUDE_HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
-
-/// Claude Code: its status line shows what is waited for, unless its user has an own one.
-fn claude(site: &Site<'_>, words: &[OsString]) -> Result<Told> {
-    let mut told = Told::default();
-    // With another address, it leaves the search of tools to whoever asks for it.
-    if (site.environment)("ENABLE_TOOL_SEARCH").is_none() {
-        told.variables.push(("ENABLE_TOOL_SEARCH".to_owned(), "true".to_owned()));
-    }
-    if let (true, Some(token)) = (site.has_token, (site.environment)(TOKEN)) {
-        let known = (site.environment)(CLAUDE_HEADERS).map(|known| known + "\n").unwrap_or_default();
-        told.variables.push((CLAUDE_HEADERS.to_owned(), format!("{known}{HEADER}: {token}")));
-    }
-    let is_given = words.iter().any(|word| word == "--settings");
-    let is_printed = words.iter().any(|word| word == "-p" || word == "--print");
-    let directory = (site.environment)("CLAUDE_CONFIG_DIR")
-        .or_else(|| Some(format!("{}/.claude", (site.environment)("HOME")?)));
-    let has_own = directory.is_some_and(|directory| {
-        let settings = std::fs::read_to_string(Path::new(&directory).join("settings.json"));
-        settings.is_ok_and(|settings| settings.contains("\"statusLine\""))
-    });
-    if !is_given && !is_printed && !has_own {
-        let everturn = std::env::current_exe()?;
-        let command = format!("{} status --line", crate::host::quoted(&everturn.display().to_string()));
-        let settings =
-            json!({ "statusLine": { "type": "command", "command": command, "refreshInterval": 1 } });
-        told.arguments = vec!["--settings".into(), settings.to_string().into()];
-    }
-    Ok(told)
 }
 
 #[cfg(test)]

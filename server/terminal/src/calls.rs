@@ -207,7 +207,9 @@ fn summary(calls: &[CallInfo], now: u64) -> Option<String> {
         1 => String::new(),
         all => format!(" (and {} more)", all - 1),
     };
-    Some(format!("everturn: {} {}{more}", longest.target, state(longest, now)))
+    // It names the model as the request does.
+    let target = wording::one_line(&longest.target, REASON);
+    Some(format!("everturn: {target} {}{more}", state(longest, now)))
 }
 
 #[cfg(test)]

@@ -63,7 +63,14 @@ fn line() -> Result<String> {
             KeyEvent { code: KeyCode::Backspace, .. } => {
                 text.pop();
             }
-            KeyEvent { code: KeyCode::Char(c), .. } if text.len() < LONGEST => text.push(c),
+            KeyEvent { code: KeyCode::Char('u'), modifiers: KeyModifiers::CONTROL, .. } => text.clear(),
+            KeyEvent { code: KeyCode::Char(c), modifiers, .. }
+                // Both together are AltGr.
+                if text.len() < LONGEST
+                    && modifiers.contains(KeyModifiers::CONTROL) == modifiers.contains(KeyModifiers::ALT) =>
+            {
+                text.push(c);
+            }
             _ => {}
         }
     }

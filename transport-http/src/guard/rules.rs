@@ -6,7 +6,7 @@ use axum::{
     extract::Request,
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-        header::{HOST, LINK, ORIGIN, UPGRADE},
+        header::{HOST, ORIGIN, UPGRADE},
     },
 };
 use everturn_orchestrator::{Caller, Scope};
@@ -35,14 +35,21 @@ const LONG: usize = 16;
 const NAMED: HeaderName = HeaderName::from_static("x-everturn-caller");
 
 /// Headers that pages of allowed origins may send: those that the API reads, and those that OpenAI's SDK adds.
-const HEADERS: [&str; 16] = [
+const HEADERS: [&str; 23] = [
     "authorization",
     "content-type",
+    "everturn-budget",
+    "everturn-priority",
+    "everturn-quota",
+    "everturn-whole",
     "idempotency-key",
     "last-event-id",
     "traceparent",
     "tracestate",
+    "x-api-key",
     "x-conversation-id",
+    "x-everturn-token",
+    "x-goog-api-key",
     "x-stainless-arch",
     "x-stainless-helper-method",
     "x-stainless-lang",
@@ -53,6 +60,9 @@ const HEADERS: [&str; 16] = [
     "x-stainless-runtime-version",
     "x-stainless-timeout",
 ];
+
+/// Headers of answers that such pages may read.
+const SHOWN: [&str; 4] = ["everturn-ignored", "link", "x-conversation-id", "x-cursor"];
 
 /// The validated access rules.
 pub(super) struct Rules {
@@ -91,7 +101,7 @@ impl Rules {
             .allow_origin(origins.collect::<Vec<_>>())
             .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
             .allow_headers(HEADERS.map(HeaderName::from_static))
-            .expose_headers([HeaderName::from_static("x-conversation-id"), LINK])
+            .expose_headers(SHOWN.map(HeaderName::from_static))
             .max_age(PREFLIGHT_AGE);
         (!self.origins.is_empty()).then_some(cors)
     }
@@ -154,7 +164,7 @@ impl Rules {
         if !known.scopes.contains(&Scope::Proxy) {
             return Some(known.name);
         }
-        named::caller(headers.get(&self.caller_header)?.to_str().ok()?)
+        named::caller(str::from_utf8(headers.get(&self.caller_header)?.as_bytes()).ok()?)
     }
 
     /// Whether nobody is served without a token.
@@ -178,7 +188,10 @@ impl Rules {
     /// Returns the caller that a proxy names. If there are several names, it is unknown which one the proxy wrote.
     fn named(&self, headers: &HeaderMap, proxy: &Caller) -> Result<Caller, Stranger> {
         let mut named = headers.get_all(&self.caller_header).iter();
-        let name = named.next().filter(|_| named.next().is_none()).and_then(|name| name.to_str().ok());
+        let name = named
+            .next()
+            .filter(|_| named.next().is_none())
+            .and_then(|name| str::from_utf8(name.as_bytes()).ok());
         let name = name.and_then(named::caller).ok_or(Stranger::Unnamed)?;
         self.callers.named(&name, proxy).ok_or(Stranger::NotServed)
     }

@@ -12,8 +12,13 @@ use super::{
 use crate::{control::Control, refusal::Refusal};
 
 /// Headers that say which session of which program a request belongs to, or which request it repeats.
-const SESSIONS: [&str; 5] =
-    ["x-claude-code-session-id", "x-claude-code-agent-id", "session-id", "session_id", "idempotency-key"];
+const SESSIONS: [HeaderName; 5] = [
+    HeaderName::from_static("x-claude-code-session-id"),
+    HeaderName::from_static("x-claude-code-agent-id"),
+    HeaderName::from_static("session-id"),
+    HeaderName::from_static("session_id"),
+    HeaderName::from_static("idempotency-key"),
+];
 
 /// Maximum length of the names of a program and a session, in characters.
 const NAME: usize = 128;
@@ -97,7 +102,7 @@ fn of_path(door: &Door, path: &str, query: Option<&str>) -> Option<(Option<Asked
 }
 
 fn session(headers: &HeaderMap) -> Option<String> {
-    let named = SESSIONS.iter().filter_map(|name| headers.get(*name)?.to_str().ok());
+    let named = SESSIONS.into_iter().filter_map(|name| headers.get(name)?.to_str().ok());
     let named: Vec<&str> = named.collect();
     (!named.is_empty()).then(|| named.join(" ").chars().take(2 * NAME).collect())
 }

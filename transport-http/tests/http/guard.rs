@@ -214,8 +214,15 @@ async fn browsers_are_told_about_other_origins_only_where_there_are_any() {
     assert_eq!(answer.status, 200);
     assert_eq!(allowed(&answer.headers).unwrap(), "https://friend.example");
     let headers = answer.header("access-control-allow-headers").to_owned();
-    for name in ["authorization", "idempotency-key", "traceparent", "x-stainless-lang", "x-stainless-timeout"]
-    {
+    for name in [
+        "authorization",
+        "idempotency-key",
+        "traceparent",
+        "everturn-budget",
+        "x-api-key",
+        "x-stainless-lang",
+        "x-stainless-timeout",
+    ] {
         assert!(headers.split(',').any(|header| header == name), "{headers}");
     }
     // Even the error about the missing token can be read.
@@ -223,7 +230,8 @@ async fn browsers_are_told_about_other_origins_only_where_there_are_any() {
     assert_eq!(answer.status, 401);
     assert!(
         allowed(&answer.headers).is_some()
-            && answer.header("access-control-expose-headers") == "x-conversation-id,link"
+            && answer.header("access-control-expose-headers")
+                == "everturn-ignored,link,x-conversation-id,x-cursor"
     );
     assert_eq!(ask(&open, "OPTIONS", "/chat", &preflight("https://evil.example")).await.status, 403);
     let closed = world(|_| {}).await;

@@ -66,12 +66,17 @@ impl TurnHost<'_> {
         let limit =
             if turn.may_compact_ahead() { self.shared.compactions.limit(window) } else { Some(window) };
         let Some(limit) = limit else { return false };
+        self.expected_tokens(model) > limit
+    }
+
+    /// Estimates the size of the next request: what was measured last, if it is still sent, and what was added since.
+    pub(super) fn expected_tokens(&self, model: &Model) -> u64 {
         let measured = self.conversation.state().live.measured;
         let sent = self.sent(model);
         let known = measured.filter(|known| sent.iter().any(|stored| stored.seq == known.seq));
         let (tokens, after) = known.map_or((0, 0), |known| (known.tokens, known.seq));
         let added = sent.iter().filter(|stored| stored.seq > after).map(|stored| &*stored.chunk);
-        tokens.saturating_add(summary::tokens(added)) > limit
+        tokens.saturating_add(summary::tokens(added))
     }
 
     /// Returns the text of the user's latest message.

@@ -6,7 +6,6 @@ use super::TurnHost;
 use crate::{
     model::Model,
     pacing::{Asker, Pace, size},
-    session::summary,
     usage::Figures,
 };
 
@@ -26,7 +25,7 @@ impl TurnHost<'_> {
                 conversation: Some(self.conversation.id.clone()),
                 since: turn.wants_since(now),
                 priority: self.settings.definition.priority.max(self.settings.model.priority()),
-                size: size(&self.tokens(&model.id), price.as_ref()),
+                size: size(&self.tokens(model), price.as_ref()),
                 price,
             },
             // A person who asks for a call knows what has changed.
@@ -50,15 +49,11 @@ impl TurnHost<'_> {
         self.shared.retry.switch(message, &self.conversation.retry).is_on()
     }
 
-    /// Estimates the tokens of a call: what was measured last, and what was added since.
-    fn tokens(&self, model: &str) -> Figures {
+    /// Estimates the tokens of a call.
+    fn tokens(&self, model: &Model) -> Figures {
         let max_output = self.settings.definition.configured.max_output_tokens.map_or(u64::MAX, u64::from);
-        let output = self.shared.pacing.usual_output(model).min(max_output);
-        let state = self.conversation.state();
-        let (tokens, after) = state.live.measured.map_or((0, 0), |known| (known.tokens, known.seq));
-        let added = state.record.chunks.iter().rev().take_while(|stored| stored.seq > after);
-        let added = summary::tokens(added.map(|stored| &*stored.chunk));
-        Figures { input: tokens.saturating_add(added), output, ..Figures::default() }
+        let output = self.shared.pacing.usual_output(&model.id).min(max_output);
+        Figures { input: self.expected_tokens(model), output, ..Figures::default() }
     }
 
     /// Gives up the turn's place in line once it is sealed.

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, fs};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{config::Config, with::upstream};
@@ -55,9 +55,9 @@ fn the_servers_token_goes_into_a_header_of_its_own() {
         assert!(all.contains(HEADER), "{program}: {all}");
         assert!(!words(&told).concat().contains("evt_1"), "other users see the arguments: {all}");
     }
-    let both = [(TOKEN, "evt_1"), (CLAUDE_HEADERS, "x-team: a")];
+    let both = [(TOKEN, "evt_1"), (claude::HEADERS, "x-team: a")];
     let (told, _) = told("claude", &both);
-    assert_eq!(variable(&told, CLAUDE_HEADERS), "x-team: a\nx-everturn-token: evt_1");
+    assert_eq!(variable(&told, claude::HEADERS), "x-team: a\nx-everturn-token: evt_1");
 }
 
 #[test]
@@ -117,6 +117,24 @@ fn claude_shows_its_waits_unless_its_user_has_a_status_line() {
     assert!(settings["statusLine"]["command"].as_str().unwrap().ends_with(" status --line"));
     fs::write(home.path().join("settings.json"), r#"{"statusLine":{}}"#).unwrap();
     assert!(told("claude", &environment).0.arguments.is_empty());
+}
+
+/// Claude Code prefers it to its environment.
+#[test]
+fn an_address_in_claudes_own_settings_is_called_by_the_server_instead() {
+    let home = tempfile::tempdir().unwrap();
+    let settings = r#"{"env":{"ANTHROPIC_BASE_URL":"https://gateway/claude"},"statusLine":{}}"#;
+    fs::write(home.path().join("settings.json"), settings).unwrap();
+    let environment =
+        [("CLAUDE_CONFIG_DIR", home.path().to_str().unwrap()), ("ANTHROPIC_BASE_URL", "https://other")];
+    let (told, upstreams) = told("claude", &environment);
+    assert_eq!(upstreams[0].base_url, "https://gateway/claude/v1");
+    let given: Value = serde_json::from_str(words(&told)[1]).unwrap();
+    assert_eq!(given, json!({ "env": { "ANTHROPIC_BASE_URL": URL } }));
+    let lookup = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| home.path().display().to_string());
+    let site = Site { url: URL, environment: &lookup, own: &[], has_token: false };
+    let refused = Program::of(&"claude".into()).told(&site, &["--settings=mine.json".into()]);
+    assert!(refused.unwrap_err().to_string().contains("ANTHROPIC_BASE_URL"));
 }
 
 #[test]
