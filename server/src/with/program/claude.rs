@@ -16,16 +16,16 @@ pub(super) const HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";
 
 /// Returns where its calls go.
 pub(super) fn upstreams(environment: &Lookup<'_>) -> Vec<Upstream> {
-    let named = address(&settings(environment)).or_else(|| environment(ADDRESS));
+    let named = named(&settings(environment), environment);
     let named = named.map(|address| Upstream::named(Anthropic, &address, ""));
     vec![named.unwrap_or_else(|| Upstream::usual(Anthropic))]
 }
 
 /// Its status line shows what is waited for, unless its user has an own one.
 pub(super) fn told(site: &Site<'_>, words: &[OsString]) -> Result<Told> {
-    let mut told = Told::default();
-    // With another address, it leaves the search of tools to whoever asks for it.
-    if (site.environment)("ENABLE_TOOL_SEARCH").is_none() {
+    let (mut told, known) = (Told::default(), settings(site.environment));
+    // With an address that is not the vendor's, it leaves the search of tools to whoever asks for it.
+    if (site.environment)("ENABLE_TOOL_SEARCH").is_none() && named(&known, site.environment).is_none() {
         told.variables.push(("ENABLE_TOOL_SEARCH".to_owned(), "true".to_owned()));
     }
     if let (true, Some(token)) = (site.has_token, (site.environment)(TOKEN)) {
@@ -34,7 +34,7 @@ pub(super) fn told(site: &Site<'_>, words: &[OsString]) -> Result<Told> {
     }
     let is_given = words.iter().any(|word| word.to_string_lossy().starts_with("--settings"));
     let is_printed = words.iter().any(|word| word == "-p" || word == "--print");
-    let (known, mut own) = (settings(site.environment), json!({}));
+    let mut own = json!({});
     if !is_given && !is_printed && known.iter().all(|known| known["statusLine"].is_null()) {
         let everturn = std::env::current_exe()?;
         let command = format!("{} status --line", crate::host::quoted(&everturn.display().to_string()));
@@ -61,6 +61,11 @@ fn settings(environment: &Lookup<'_>) -> Vec<Value> {
     let project = [".claude/settings.local.json", ".claude/settings.json"].map(str::to_owned);
     let files = project.into_iter().chain(user);
     files.filter_map(|file| serde_json::from_str(&fs::read_to_string(file).ok()?).ok()).collect()
+}
+
+/// Returns the address that its user has named.
+fn named(settings: &[Value], environment: &Lookup<'_>) -> Option<String> {
+    address(settings).or_else(|| environment(ADDRESS))
 }
 
 /// Returns the address that they name, which it prefers to that of its environment.

@@ -129,6 +129,7 @@ fn an_address_in_claudes_own_settings_is_called_by_the_server_instead() {
         [("CLAUDE_CONFIG_DIR", home.path().to_str().unwrap()), ("ANTHROPIC_BASE_URL", "https://other")];
     let (told, upstreams) = told("claude", &environment);
     assert_eq!(upstreams[0].base_url, "https://gateway/claude/v1");
+    assert_eq!(variable(&told, "ENABLE_TOOL_SEARCH"), "", "as without us");
     let given: Value = serde_json::from_str(words(&told)[1]).unwrap();
     assert_eq!(given, json!({ "env": { "ANTHROPIC_BASE_URL": URL } }));
     let lookup = |name: &str| (name == "CLAUDE_CONFIG_DIR").then(|| home.path().display().to_string());
