@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Journal, JournalError, Version};
+use everturn_orchestrator::{Cursor, Journal, JournalError, Version};
 use everturn_sim::{
     nats::wait_for,
     postgres::{self, PostgresServer},
@@ -142,6 +142,9 @@ async fn a_former_primary_that_comes_back_as_one_is_not_used() {
     pair.standby.restart().await;
     let three = async || journal.append(&id(), Version(2), numbered(3, "three")).await.ok();
     assert_eq!(wait_for("the one that took over is found", three).await, Version(3));
+    // Reading has connections of its own, which look for it, too.
+    let read = async || journal.events(&id(), Cursor::default(), 9).await.ok();
+    wait_for("it is found for reading", read).await;
     assert_eq!(texts(&journal).await, ["one", "two", "three"]);
     assert_eq!((written(&pair.primary.server), written(&pair.standby)), (1, 3));
 }
