@@ -62,10 +62,10 @@ pub(crate) struct UsedByCaller {
     pub(crate) calls: u64,
     /// Of each kind of limit: the number of the period, and what was used in it.
     pub(crate) counts: [(u64, u64); 4],
-    /// The same of nodes that are gone.
+    /// The same of nodes that are gone, by earlier versions, which also need it. Zero: `gone_nodes` has it.
     pub(crate) gone: [(u64, u64); 4],
-    /// The same of the limit in money: what this node used, and what nodes that are gone did. Earlier versions tell nothing of it,
-    /// nor of what follows.
+    /// The same of the limit in money: what this node used, and, as above, what nodes that are gone did. Earlier versions tell
+    /// nothing of it, nor of what follows.
     #[serde(default)]
     pub(crate) money: [(u64, u64); 2],
     /// What nodes used that are gone, by name.

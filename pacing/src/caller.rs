@@ -254,7 +254,7 @@ impl Callers {
             used.counts[at] = quota.at(number(kind, now));
         }
         used.calls = used.calls.saturating_add(used.counts[Kind::Parallel as usize].1);
-        used.gone = caller.nodes.as_ref().map(|nodes| nodes.gone()).unwrap_or_default();
+        used.gone = caller.nodes.as_ref().map(|nodes| nodes.gone.clone()).unwrap_or_default();
         used
     }
 

@@ -75,7 +75,10 @@ impl Orchestrator {
                     Err(Error::Journal(error)) if error.is_outage() => return Err(error.into()),
                     Err(Error::ShuttingDown) => return Err(Error::ShuttingDown),
                     Err(error) => {
-                        tracing::warn!(conversation = %id, %error, "an old conversation cannot be deleted");
+                        // There may be as many as there is memory for none.
+                        if left.is_none() {
+                            tracing::warn!(conversation = %id, %error, "an old conversation cannot be deleted");
+                        }
                         left = Some(error);
                     }
                 }

@@ -49,14 +49,17 @@ async fn a_turn_whose_model_is_removed_fails_at_its_next_call() {
     assert!(next.turn().await.contains(&"text-delta hello".to_owned()));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_turn_whose_model_is_gone_fails_also_if_no_list_is_known_yet() {
+/// Returns a process without any model, whose predecessor ended while a turn waited.
+async fn left_waiting() -> World {
     let storage = Storage::new(|_| Mishap::Nothing);
     let world = World::of(builder(scripted([refused()])).journal(storage.clone()));
     world.say("hi").await.until("provider-retry").await;
-    drop(world);
-    let other = scripted([answer("hello")]);
-    let world = World::of(Orchestrator::builder().journal(storage));
+    World::of(Orchestrator::builder().journal(storage))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_model_is_gone_fails_also_if_no_list_is_known_yet() {
+    let (world, other) = (left_waiting().await, scripted([answer("hello")]));
     let mut catalog = Catalog::new();
     catalog.any_model("open", Arc::new(other.clone()));
     world.orchestrator.offer(catalog);
@@ -69,12 +72,7 @@ async fn a_turn_whose_model_is_gone_fails_also_if_no_list_is_known_yet() {
 /// As when a local server has nothing to offer yet.
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_was_due_while_there_was_no_model_goes_on_when_there_is() {
-    let storage = Storage::new(|_| Mishap::Nothing);
-    let world = World::of(builder(scripted([refused()])).journal(storage.clone()));
-    world.say("hi").await.until("provider-retry").await;
-    drop(world);
-    let new = scripted([answer("hello")]);
-    let world = World::of(Orchestrator::builder().journal(storage));
+    let (world, new) = (left_waiting().await, scripted([answer("hello")]));
     world.orchestrator.resume().await.unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(3_600)).await;
     world.orchestrator.offer(one("model", &new));

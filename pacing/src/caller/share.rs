@@ -47,7 +47,7 @@ pub(crate) struct Nodes {
     told: BTreeMap<String, Use>,
     /// What this one told before.
     before: Use,
-    gone: BTreeMap<String, Counts>,
+    pub(super) gone: BTreeMap<String, Counts>,
 }
 
 impl Nodes {
@@ -88,11 +88,6 @@ impl Nodes {
         }
     }
 
-    /// Returns what nodes used that are gone.
-    pub(super) fn gone(&self) -> BTreeMap<String, Counts> {
-        self.gone.clone()
-    }
-
     /// Returns how much this node may use of a limit in this period.
     pub(super) fn allowed(&self, kind: Kind, limit: u64, number: Option<u64>, now: Millis) -> u64 {
         let gone = self.gone.values().map(|counts| counts[kind as usize]);
@@ -103,16 +98,12 @@ impl Nodes {
             return limit.saturating_sub(gone);
         }
         let told = self.told.get(&self.own).unwrap_or(&self.before);
-        let firsts = match number {
-            Some(number) => [number; 2],
-            None => [now.0 / FIRST_MS, now.0.saturating_sub(LATE_MS) / FIRST_MS],
-        };
-        let part = |(own, first)| self.part(kind, limit, number, gone, own, first);
-        [(told, firsts[0]), (&self.before, firsts[0]), (told, firsts[1])]
-            .map(part)
-            .into_iter()
-            .min()
-            .unwrap_or(limit)
+        let part = |own, first| self.part(kind, limit, number, gone, own, first);
+        let first = number.unwrap_or(now.0 / FIRST_MS);
+        let both = part(told, first).min(part(&self.before, first));
+        // While the first one changes, both may have begun a call.
+        let before = now.0.saturating_sub(LATE_MS) / FIRST_MS;
+        if number.is_none() && before != first { both.min(part(told, before)) } else { both }
     }
 
     /// The same if this node had told that. `first`: a number that says which node gets room first.
@@ -235,20 +226,20 @@ mod tests {
         [&mut a, &mut b].into_iter().for_each(|nodes| nodes.hear("d", used(30)));
         a.tell("a", &names(&["a"]), used(0));
         // It has heard of it before it notices it, and again, and in turn.
-        b.hear("a", Use { gone: a.gone(), ..used(0) });
+        b.hear("a", Use { gone: a.gone.clone(), ..used(0) });
         for _ in 0..3 {
             b.tell("b", &names(&["b"]), used(0));
-            a.hear("b", Use { gone: b.gone(), ..used(0) });
+            a.hear("b", Use { gone: b.gone.clone(), ..used(0) });
             a.tell("a", &names(&["a"]), used(0));
         }
         assert_eq!((left(&a), left(&b)), (30, 30), "also for the last one");
         // It was only silent.
         a.hear("d", used(31));
         a.tell("a", &names(&["a", "d"]), used(0));
-        assert!(a.gone().is_empty());
+        assert!(a.gone.is_empty());
         a.tell("a", &names(&["a"]), used(0));
         assert_eq!(left(&a), 31);
         a.tell("a", &names(&["a"]), Use { counts: [(8, 0); 5], ..Use::default() });
-        assert!(a.gone().is_empty(), "the period is over");
+        assert!(a.gone.is_empty(), "the period is over");
     }
 }

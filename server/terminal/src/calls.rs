@@ -244,6 +244,13 @@ mod tests {
     }
 
     #[test]
+    fn the_line_of_a_status_has_no_escapes_of_a_callers_model() {
+        let call = CallInfo { target: "p/x\u{1b}]0;no\u{7}\ny".into(), ..waiting(60_000) };
+        let line = summary(&[call], 0).unwrap();
+        assert!(line.starts_with("everturn: p/x") && !line.contains(char::is_control), "{line:?}");
+    }
+
+    #[test]
     fn a_table_says_what_each_call_does() {
         let calls = [
             waiting(66_500),

@@ -54,7 +54,7 @@ impl Asked {
         let client = Client { dialect: door.dialect, model: named, streams };
         let headers = head.headers;
         let Control { budget, quota, whole, priority } = Control::of(&headers)?;
-        // Others may say of an answer that is stored that it failed.
+        // The answer to any other request may say of a stored response that it failed, and is itself none.
         let asks_model = door.is_read && head.method == Method::POST && !path.ends_with("/cancel");
         let call = RelayCall {
             caller: None,

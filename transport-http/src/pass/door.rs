@@ -1,6 +1,7 @@
 //! Doors: which requests pass, to whom, and how their answers are read.
 
 use everturn_orchestrator::Dialect;
+use percent_encoding::percent_decode_str;
 
 /// A door.
 #[derive(Clone, Debug)]
@@ -39,8 +40,9 @@ impl Door {
             _ if path.contains("enerateContent") => Some(Dialect::Gemini),
             _ => None,
         };
-        let provider = path.split('/').nth(2).unwrap_or_default().to_owned();
-        let prefix = ["/p/", &provider, "/"].concat();
+        let name = path.split('/').nth(2).unwrap_or_default();
+        let provider = percent_decode_str(name).decode_utf8_lossy().into_owned();
+        let prefix = ["/p/", name, "/"].concat();
         Self {
             dialect: known.unwrap_or(Dialect::Chat),
             is_read: known.is_some(),
@@ -78,6 +80,11 @@ mod tests {
         let door = Door::of_provider("/p/sim/v1/files/a%20b");
         assert_eq!(door.path("/p/sim/v1/files/a%20b"), Some("v1/files/a%20b"));
         assert!(!door.is_read);
+        let door = Door::of_provider("/p/my%20own/v1/files/%E9");
+        assert_eq!(
+            (door.provider.as_deref(), door.path("/p/my%20own/v1/files/%E9")),
+            (Some("my own"), Some("v1/files/%E9"))
+        );
         let door = Door::of_provider("/p/sim/v1/chat/completions");
         assert!(door.is_read && door.dialect == Dialect::Chat);
     }

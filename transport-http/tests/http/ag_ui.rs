@@ -100,6 +100,12 @@ async fn a_message_is_answered_and_kept_under_the_clients_own_id() {
     assert_eq!(asked.said().len(), 5);
     asked.answer("Yes.");
     events(asking.await.unwrap()).await;
+    // Also if it is equal to the first one.
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    let asked = world.call().await;
+    assert_eq!(asked.said().len(), 7);
+    asked.answer("Again.");
+    events(asking.await.unwrap()).await;
 }
 
 #[tokio::test]
