@@ -8,7 +8,7 @@ use everturn_wire::Value;
 use super::AnswerForm;
 use crate::{SseEvent, bulk::is_bulky};
 
-/// What an event says. In this order: of all events of a stream, the last says whether it is complete.
+/// What an event says. Ordered, so that the greatest of a stream's events tells whether it is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Said {
     /// Content that is not of this API.

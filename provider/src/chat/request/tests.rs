@@ -46,6 +46,16 @@ fn tools_limits_and_effort() {
 }
 
 #[test]
+fn what_is_about_tools_is_left_out_without_any() {
+    let mut request = asking(vec![]);
+    let choice = Some(ToolChoice::Auto);
+    request.parameters =
+        Parameters { tool_choice: choice, parallel_tool_calls: Some(true), ..Parameters::default() }.into();
+    let asked = body(&config(), "o", &request);
+    assert_eq!((asked.get("tool_choice"), asked.get("parallel_tool_calls")), (None, None));
+}
+
+#[test]
 fn extra_fields_replace_any_field_except_stream() {
     let mut config = config();
     config.include_usage = false;

@@ -204,6 +204,9 @@ fn tools_and_extra_fields() {
         "toolConfig": {"functionCallingConfig": {"mode": "ANY"}},
     });
     assert_eq!(body(&config, ORIGIN, &request), expected);
+    let mut request = asking(vec![]);
+    request.parameters = Parameters { tool_choice: Some(ToolChoice::Auto), ..Parameters::default() }.into();
+    assert_eq!(asked(&request).get("toolConfig"), None, "without tools, it is refused");
 }
 
 #[test]
