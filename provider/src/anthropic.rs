@@ -35,7 +35,7 @@ pub struct AnthropicConfig {
     pub endpoint: EndpointConfig,
     /// Default output token limit, because the API requires one. Default: 8192.
     pub max_tokens: u32,
-    /// Additional request fields. They replace the adapter's own, except `stream`.
+    /// Additional request fields, merged at any depth. They replace the adapter's own, except `stream`.
     pub extra_body: Map<String, Value>,
     /// Limits on the answer.
     pub limits: AnswerLimits,

@@ -38,7 +38,7 @@ pub struct ChatConfig {
     pub return_reasoning: ReturnReasoning,
     /// Format of past messages. Default: OpenAI's.
     pub history: HistoryForm,
-    /// Additional request fields. They replace the adapter's own, except `stream`.
+    /// Additional request fields, merged at any depth. They replace the adapter's own, except `stream`.
     pub extra_body: Map<String, Value>,
     /// Limits on the answer.
     pub limits: AnswerLimits,

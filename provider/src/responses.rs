@@ -34,8 +34,8 @@ pub struct ResponsesConfig {
     /// Whether arguments must match the tools' schemas exactly. Default: no, because most schemas are not written for
     /// that.
     pub strict_tools: bool,
-    /// Additional request fields. They replace the adapter's own, except `stream`. For example, an empty `include` for
-    /// a model that does not reason.
+    /// Additional request fields, merged at any depth. They replace the adapter's own, except `stream`. For
+    /// example, an empty `include` for a model that does not reason.
     pub extra_body: Map<String, Value>,
     /// Limits on the answer.
     pub limits: AnswerLimits,

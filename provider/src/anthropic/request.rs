@@ -8,7 +8,7 @@ use super::{AnthropicConfig, thinking::Thinking};
 use crate::{
     call_id::CallIds,
     history::{arguments, inline, instructions, text},
-    parameter::{put, stop},
+    parameter::{merge, put, stop},
 };
 
 /// Builds the body. Only echoes of `origin` are sent back.
@@ -28,7 +28,7 @@ pub(super) fn body(config: &AnthropicConfig, origin: &str, request: &Request) ->
     }
     thinking.ask(&mut body, max_tokens);
     passed_on(request, &mut body);
-    body.extend(config.extra_body.clone());
+    merge(&mut body, &config.extra_body);
     thinking.pause(&mut body);
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)

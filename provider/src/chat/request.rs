@@ -7,7 +7,7 @@ use everturn_wire::{Parameters, ResponseFormat, ToolChoice, Value};
 use serde_json::{Map, json};
 
 use super::ChatConfig;
-use crate::parameter::{put, stop};
+use crate::parameter::{merge, put, stop};
 use transcript::messages;
 
 /// Builds the body. Only echoes of `origin` are sent back.
@@ -28,7 +28,7 @@ pub(super) fn body(config: &ChatConfig, origin: &str, request: &Request) -> Valu
     if config.include_usage {
         body.insert("stream_options".to_owned(), json!({ "include_usage": true }));
     }
-    body.extend(config.extra_body.clone());
+    merge(&mut body, &config.extra_body);
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)
 }

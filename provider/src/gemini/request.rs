@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use super::GeminiConfig;
 use crate::{
     history::instructions,
-    parameter::{put, stop},
+    parameter::{merge, put, stop},
 };
 use transcript::Transcript;
 
@@ -110,16 +110,6 @@ fn declaration(spec: &ToolSpec) -> Value {
         declaration["parametersJsonSchema"] = spec.parameters.clone();
     }
     declaration
-}
-
-/// Merges fields at any depth, because most settings of this API are nested in `generationConfig`.
-fn merge(fields: &mut Map<String, Value>, extra: &Map<String, Value>) {
-    for (name, value) in extra {
-        match (fields.get_mut(name), value) {
-            (Some(Value::Object(inner)), Value::Object(extra)) => merge(inner, extra),
-            _ => drop(fields.insert(name.clone(), value.clone())),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{ResponsesConfig, echo::Returned};
 use crate::{
     call_id::{CallIds, digest},
     history::{self, PDF_NAME, instructions, text},
-    parameter::put,
+    parameter::{merge, put},
 };
 
 /// Maximum length of a call id that the API accepts, in bytes.
@@ -43,7 +43,7 @@ pub(super) fn body(config: &ResponsesConfig, origin: &str, request: &Request) ->
     if reasons(&request.model) {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
-    body.extend(config.extra_body.clone());
+    merge(&mut body, &config.extra_body);
     body.insert("stream".to_owned(), json!(true));
     Value::Object(body)
 }

@@ -105,12 +105,16 @@ fn tools_and_extra_fields() {
     request.max_output_tokens = Some(7);
     request.reasoning_effort = Some("high".into());
     let mut config = config();
-    config.extra_body =
-        serde_json::from_value(json!({"top_p": 0.5, "store": true, "include": [], "stream": false})).unwrap();
+    let format = Some(ResponseFormat::JsonObject);
+    request.parameters = Parameters { response_format: format, ..Parameters::default() }.into();
+    let extra =
+        json!({"top_p": 0.5, "store": true, "include": [], "stream": false, "text": {"verbosity": "low"}});
+    config.extra_body = serde_json::from_value(extra).unwrap();
     let sent = body(&config, ORIGIN, &request);
     assert_eq!((&sent["max_output_tokens"], &sent["top_p"]), (&json!(7), &json!(0.5)));
     assert_eq!((&sent["store"], &sent["include"], &sent["stream"]), (&json!(true), &json!([]), &json!(true)));
     assert_eq!(sent["reasoning"], json!({"effort": "high", "summary": "auto"}));
+    assert_eq!(sent["text"], json!({"format": {"type": "json_object"}, "verbosity": "low"}));
     let tool = json!({
         "type": "function", "name": "f", "description": "d", "parameters": {"type": "object", "x": 1}, "strict": false,
     });
