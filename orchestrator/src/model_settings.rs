@@ -53,16 +53,21 @@ impl OfConversation {
 
     /// Returns what defines a turn that begins now.
     pub(crate) fn over(&self, configured: Arc<Configured>) -> Arc<Configured> {
-        let Some(own) = self.0.read().unwrap_or_else(PoisonError::into_inner).clone() else {
-            return configured;
-        };
-        let ModelSettings { system_prompt, temperature, max_output_tokens, reasoning_effort } = &*own;
-        Arc::new(Configured {
-            system_prompt: system_prompt.clone().or_else(|| configured.system_prompt.clone()),
-            max_output_tokens: max_output_tokens.or(configured.max_output_tokens),
-            temperature: *temperature,
-            usual_effort: reasoning_effort.clone(),
-            ..(*configured).clone()
-        })
+        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(own) => over(own, &configured),
+            None => configured,
+        }
     }
+}
+
+/// Returns what defines a turn of a conversation with these settings.
+pub(crate) fn over(own: &ModelSettings, configured: &Configured) -> Arc<Configured> {
+    let ModelSettings { system_prompt, temperature, max_output_tokens, reasoning_effort } = own;
+    Arc::new(Configured {
+        system_prompt: system_prompt.clone().or_else(|| configured.system_prompt.clone()),
+        max_output_tokens: max_output_tokens.or(configured.max_output_tokens),
+        temperature: *temperature,
+        usual_effort: reasoning_effort.clone(),
+        ..configured.clone()
+    })
 }

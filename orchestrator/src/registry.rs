@@ -139,6 +139,11 @@ impl Registry {
         Ok(Adopted::Now(self.register(adopted, live)))
     }
 
+    /// Waits for exclusive access to load a conversation or to change what it sets.
+    pub(crate) async fn alone<'r>(&'r self, id: &'r ConversationId) -> Alone<'r> {
+        self.loading.alone(id).await
+    }
+
     /// Waits for exclusive access to start a turn with an idempotency key in this conversation.
     pub(crate) async fn alone_with_key<'r>(&'r self, id: &'r ConversationId) -> Alone<'r> {
         self.keys.alone(id).await

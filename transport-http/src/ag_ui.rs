@@ -73,8 +73,9 @@ async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response,
     };
     if let Some(seq) = call.stands(&asked, &text).await? {
         let mut what = RetryTurn::message(seq).text(text);
-        (what.model, what.retry, what.approvals) =
-            (asked.model.clone(), asked.retry.clone(), asked.approvals);
+        what.images = Some(images);
+        (what.model, what.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
+        (what.retry, what.approvals) = (asked.retry.clone(), asked.approvals);
         let started = api.orchestrator.retry_with(&asked.conversation_id, what).await?;
         return Ok(call.follow(asked, started).await?);
     }

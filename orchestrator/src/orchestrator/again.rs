@@ -24,11 +24,15 @@ pub struct RetryTurn {
     pub turn_id: Option<TurnId>,
     /// The `seq` of a user message to answer again.
     pub seq: Option<u64>,
-    /// With `seq`: a new text for that message. Its images are kept.
+    /// With `seq`: a new text for that message.
     pub text: Option<String>,
+    /// With `text`: the images of that message. Default: those that it has.
+    pub images: Option<Vec<Image>>,
     /// The model or route, by its id. Default: the conversation's last one. Later turns of the conversation use it,
     /// too.
     pub model: Option<String>,
+    /// The reasoning effort of the new turn. Default: as in the turn that is repeated, or that contains the message.
+    pub reasoning_effort: Option<String>,
     /// Retry settings of the new turn only. They override those of its conversation.
     pub retry: Option<RetrySettings>,
     /// What happens to calls that need a person's approval. Default: as in the turn that is repeated, or that contains
@@ -142,8 +146,11 @@ impl Orchestrator {
         self.ports.health.forget_rejected_keys();
         let retry = what.retry.as_ref();
         let mut settings =
-            TurnSettings::of_message(&self.ports, &conversation, model, None, supersedes, retry);
+            TurnSettings::of_message(&self.ports, &conversation, model, None, supersedes, retry, None);
         settings.inherit(inherited);
+        if what.reasoning_effort.is_some() {
+            settings.definition.reasoning_effort.clone_from(&what.reasoning_effort);
+        }
         if let Some(scope) = &settings.definition.request {
             self.ports.models.now().check_parameters(&settings.model, &scope.parameters)?;
         }
@@ -216,7 +223,8 @@ fn fork(
             Chunk::Image { url, mime_type } => Some(Image { url: url.clone(), mime_type: mime_type.clone() }),
             _ => None,
         });
-        let start = StartTurn::new(text.clone()).images(images.collect());
+        let images = what.images.clone().unwrap_or_else(|| images.collect());
+        let start = StartTurn::new(text.clone()).images(images);
         check(&start)?;
         let prompt = Prompt { text: start.text, images: start.images };
         return Ok(Asked {

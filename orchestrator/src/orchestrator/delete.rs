@@ -10,7 +10,6 @@ use crate::{
     Error, Head, ListCursor, Page,
     cluster::Command,
     conversation::{Control, Conversation, Seated},
-    session::Ports,
 };
 
 /// Maximum length of a title, in characters.
@@ -98,7 +97,7 @@ impl Orchestrator {
             return Ok(false);
         }
         let Ok(seated) = conversation.claim_since(vacancy) else { return Ok(false) };
-        let removed = tokio::spawn(remove(self.ports.clone(), seated)).await;
+        let removed = tokio::spawn(self.clone().remove(seated)).await;
         removed.map_err(|_| Error::Broken { id: id.clone() })??;
         Ok(true)
     }
@@ -106,7 +105,7 @@ impl Orchestrator {
     pub(super) async fn delete_here(&self, conversation: &Arc<Conversation>) -> Result<bool, Error> {
         let (seated, aborted) = self.stop_and_claim(conversation).await?;
         // In its own task, so that it completes even if this future is dropped.
-        let deleted = tokio::spawn(remove(self.ports.clone(), seated)).await;
+        let deleted = tokio::spawn(self.clone().remove(seated)).await;
         deleted.map_err(|_| Error::Broken { id: conversation.id.clone() })??;
         Ok(aborted)
     }
@@ -134,20 +133,22 @@ impl Orchestrator {
             left.await;
         }
     }
-}
 
-async fn remove(ports: Arc<Ports>, seated: Seated) -> Result<(), Error> {
-    let conversation = seated.conversation.clone();
-    let id = &conversation.id;
-    ports.retry.forget(id).await?;
-    ports.model_settings.write(id, &ModelSettings::default()).await?;
-    ports.permissions.grants.forget(id, &conversation.grants).await?;
-    if let Some(reviewer) = &ports.reviewer {
-        reviewer.forget(id);
+    async fn remove(self, seated: Seated) -> Result<(), Error> {
+        let (ports, conversation) = (&self.ports, seated.conversation.clone());
+        let id = &conversation.id;
+        // Whoever changes settings meanwhile finds that it does not exist.
+        let _alone = self.registry.alone(id).await;
+        ports.retry.forget(id).await?;
+        ports.model_settings.write(id, &ModelSettings::default()).await?;
+        ports.permissions.grants.forget(id, &conversation.grants).await?;
+        if let Some(reviewer) = &ports.reviewer {
+            reviewer.forget(id);
+        }
+        ports.journal.remove(id).await?;
+        seated.delete();
+        // Makes clients refresh their conversation lists.
+        ports.status.tell(id, ConversationStatus::Closed);
+        Ok(())
     }
-    ports.journal.remove(id).await?;
-    seated.delete();
-    // Makes clients refresh their conversation lists.
-    ports.status.tell(id, ConversationStatus::Closed);
-    Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! The turn id is derived from the key and the content of the request, so neither needs to be stored elsewhere.
 
-use everturn_wire::{CallerName, ConversationId, TurnId};
+use everturn_wire::{CallerName, ConversationId, Priority, TurnId};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -36,8 +36,12 @@ impl RequestKey {
             (&start.retry, start.approvals, &start.history, &start.tools, &start.parameters, start.ephemeral),
             &start.final_report,
         );
-        // Requests of former versions were never bare: their keys stay valid.
+        // Requests of former versions had none of these: their keys stay valid.
         let content = if start.bare { digest(&(content, "bare")) } else { digest(&content) };
+        let content = match (&start.model_settings, start.priority) {
+            (None, Priority::Interactive) => content,
+            more => digest(&(content, more)),
+        };
         // Callers may use the same key for different turns.
         let key = start.caller.as_ref().map_or_else(|| digest(key), |name| digest(&(key, name.as_str())));
         Ok(Some(Self { key, content, caller: start.caller.clone() }))
@@ -70,6 +74,8 @@ fn digest(value: &(impl Serialize + ?Sized)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use everturn_wire::ModelSettings;
+
     use super::*;
 
     fn key(key: &str, text: &str) -> RequestKey {
@@ -86,6 +92,18 @@ mod tests {
         assert!(!first.began(&key("b", "hi").turn_id()) && !first.began(&"t".into()));
         for id in first.conversations() {
             assert_eq!(ConversationId::parse(id.as_str()).unwrap(), id);
+        }
+    }
+
+    #[test]
+    fn settings_and_priority_belong_to_what_was_asked() {
+        let start = StartTurn { idempotency_key: Some("a".into()), ..StartTurn::new("hi") };
+        let brief = ModelSettings { system_prompt: Some("Be brief.".into()), ..ModelSettings::default() };
+        for other in [
+            StartTurn { model_settings: Some(brief), ..start.clone() },
+            StartTurn { priority: Priority::Background, ..start },
+        ] {
+            assert_ne!(RequestKey::of(&other).unwrap().unwrap().turn_id(), key("a", "hi").turn_id());
         }
     }
 

@@ -183,15 +183,10 @@ impl Orchestrator {
             .of(conversation.id.caller_name().as_ref())
             .choose(start.model.as_deref(), last_model.as_deref())?;
         self.check_retry(conversation, &model, start.retry.as_ref())?;
-        if let Some(own) = start.model_settings.clone().map(ModelSettings::trimmed) {
-            // A message that is refused changes nothing.
-            conversation.check_vacant(vacancy.unwrap_or_else(|| conversation.vacancy()))?;
-            self.ports.model_settings.write(&conversation.id, &own).await?;
-            conversation.model_settings.set(own);
-        }
+        let own = start.model_settings.clone().map(ModelSettings::trimmed);
         let mut settings = {
             let (effort, retry) = (start.reasoning_effort.clone(), start.retry.as_ref());
-            TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry)
+            TurnSettings::of_message(&self.ports, conversation, model, effort, None, retry, own.as_ref())
         };
         (settings.definition.approvals, settings.definition.priority) = (start.approvals, start.priority);
         if start.whole && start.retry.as_ref().is_none_or(|retry| retry.after_content.is_none()) {
@@ -214,6 +209,11 @@ impl Orchestrator {
             Some(vacancy) => conversation.claim_since(vacancy)?,
             None => conversation.claim()?,
         };
+        // Not before: a message that is refused changes nothing.
+        if let Some(own) = own {
+            self.ports.model_settings.write(&conversation.id, &own).await?;
+            conversation.model_settings.set(own);
+        }
         let job = match given {
             Some(given) => {
                 // Read after claiming the seat: only its holder adds to the history.

@@ -7,7 +7,7 @@ use std::{
 
 use everturn_kernel::{AfterContent, Budget, Effects, Input, NoRetry, Prompt, Settings, Turn};
 use everturn_pacing::RetryPolicy;
-use everturn_wire::{Category, Chunk, Failure, QueuedMessage, RetrySettings, Role, TurnId};
+use everturn_wire::{Category, Chunk, Failure, ModelSettings, QueuedMessage, RetrySettings, Role, TurnId};
 use tokio::sync::oneshot;
 
 use super::Ports;
@@ -16,6 +16,7 @@ use crate::{
     cursor::Cursor,
     journal::{Definition, Inherited, JournalError, RequestScope},
     model::Choice,
+    model_settings::over,
     new_id,
     panic::panic_text,
     report,
@@ -84,10 +85,11 @@ impl TurnSettings {
         reasoning_effort: Option<String>,
         supersedes: Option<u64>,
     ) -> Self {
-        Self::of_message(ports, conversation, model, reasoning_effort, supersedes, None)
+        Self::of_message(ports, conversation, model, reasoning_effort, supersedes, None, None)
     }
 
-    /// Like [`new`](Self::new), for a message with its own retry settings.
+    /// Like [`new`](Self::new), for a message with its own retry settings, and with settings for the model that its conversation
+    /// does not have yet.
     pub(crate) fn of_message(
         ports: &Ports,
         conversation: &Conversation,
@@ -95,6 +97,7 @@ impl TurnSettings {
         reasoning_effort: Option<String>,
         supersedes: Option<u64>,
         retry: Option<&RetrySettings>,
+        model_settings: Option<&ModelSettings>,
     ) -> Self {
         let (own, global) = (conversation.retry.get(), ports.retry.global.get());
         let set = Set { message: retry, conversation: own.as_deref(), global: global.as_deref() };
@@ -102,7 +105,11 @@ impl TurnSettings {
         let begun = ports.retry.begin(&ports.base(&model), set);
         let Begun { policy, configured, after_content } = begun;
         let tools = ports.tools.current();
-        let configured = conversation.model_settings.over(ports.tools.defining(configured, &tools));
+        let configured = ports.tools.defining(configured, &tools);
+        let configured = match model_settings {
+            Some(own) => over(own, &configured),
+            None => conversation.model_settings.over(configured),
+        };
         let final_report = ports.reports.of(model.id());
         let definition = Definition {
             reasoning_effort,

@@ -1,10 +1,11 @@
 //! Renaming and deleting conversations, also while a turn runs.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use everturn_orchestrator::{Error, Page};
+use async_trait::async_trait;
+use everturn_orchestrator::{Error, JournalError, MemoryState, Page, StateStore};
 use everturn_provider::Scripted;
-use everturn_wire::{ConversationStatus, ConversationSummary, EventBody};
+use everturn_wire::{ConversationStatus, ConversationSummary, EventBody, ModelSettings};
 use tokio::time::sleep;
 
 use crate::support::{World, answer, builder, event, overloaded_with_hint};
@@ -87,4 +88,38 @@ async fn a_title_can_be_changed_at_any_time_and_stays() {
     }
     let unknown = world.orchestrator.rename(&"unknown".into(), "x").await;
     assert!(matches!(unknown, Err(Error::UnknownConversation { .. })));
+}
+
+/// Takes a second to delete a document.
+struct Slow(MemoryState);
+
+#[async_trait]
+impl StateStore for Slow {
+    async fn read(&self, name: &str) -> Result<Option<String>, JournalError> {
+        self.0.read(name).await
+    }
+
+    async fn write(&self, name: &str, json: String) -> Result<(), JournalError> {
+        self.0.write(name, json).await
+    }
+
+    async fn delete(&self, name: &str) -> Result<(), JournalError> {
+        sleep(Duration::from_secs(1)).await;
+        self.0.delete(name).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_changed_during_a_deletion_are_refused() {
+    let state = Arc::new(Slow(MemoryState::default()));
+    let world = World::of(builder(Scripted::new([answer("hello")])).state(state));
+    world.say("hi").await.until("turn-sealed").await;
+    let change = async {
+        sleep(Duration::from_millis(2_500)).await;
+        let own = ModelSettings { temperature: Some(0.5), ..ModelSettings::default() };
+        world.orchestrator.set_model_settings(&world.id, own).await
+    };
+    let (deleted, changed) = tokio::join!(world.orchestrator.delete(&world.id), change);
+    deleted.unwrap();
+    assert!(matches!(changed, Err(Error::UnknownConversation { .. })), "{changed:?}");
 }

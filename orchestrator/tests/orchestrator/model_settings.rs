@@ -6,7 +6,7 @@ use everturn_orchestrator::{
     Error, Journal, MemoryJournal, MemoryState, RetryTurn, StateStore, kernel::Request,
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{Category, Chunk, Failure, ModelSettings, Parameters, Role};
+use everturn_wire::{Category, Chunk, Failure, ModelSettings, Parameters, Role, ToolChoice};
 
 use crate::support::{World, answer, builder};
 
@@ -62,10 +62,15 @@ async fn turns_use_them_from_the_next_on_and_a_message_goes_before_them() {
 
 #[tokio::test]
 async fn a_message_that_is_refused_sets_nothing() {
-    let world = World::new(Scripted::new([vec![Cue::Hang]]));
-    world.orchestrator.start(world.message("one")).await.unwrap();
+    let world = World::new(Scripted::new([answer("hello"), vec![Cue::Hang]]));
+    turn(&world, "zero").await;
     let mut second = world.message("two");
     second.model_settings = Some(settings("second"));
+    let without_tools = Parameters { tool_choice: Some(ToolChoice::Required), ..Parameters::default() };
+    let refused = world.orchestrator.start(second.clone().parameters(without_tools)).await;
+    assert!(matches!(refused, Err(Error::BadMessage { .. })), "{refused:?}");
+    assert!(world.orchestrator.model_settings(&world.id).await.unwrap().is_empty());
+    world.orchestrator.start(world.message("one")).await.unwrap();
     assert!(matches!(world.orchestrator.start(second).await, Err(Error::Busy { .. })));
     assert!(world.orchestrator.model_settings(&world.id).await.unwrap().is_empty());
 }

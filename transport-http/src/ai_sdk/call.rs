@@ -51,8 +51,9 @@ pub(super) async fn answer(
             let found = find_message(&api.orchestrator, &asked.conversation_id, place).await?;
             let Some(seq) = found else { return Ok(call.begin(&asked, text, images, sent).await?) };
             let mut what = RetryTurn::message(seq);
-            what.text = is_edited.then(|| text.clone());
-            (what.model, what.retry, what.approvals) = (asked.model, asked.retry, asked.approvals);
+            (what.text, what.images) = is_edited.then(|| (text.clone(), images.clone())).unzip();
+            (what.model, what.reasoning_effort) = (asked.model, asked.reasoning_effort);
+            (what.retry, what.approvals) = (asked.retry, asked.approvals);
             let started = api.orchestrator.retry_with(&asked.conversation_id, what).await?;
             Ok(call.follow(started).await?)
         }

@@ -9,7 +9,7 @@ use everturn_orchestrator::{
     kernel::{Arguments, FinishReason, StreamEvent, ToolAnswer, ToolCall, ToolSpec},
 };
 use everturn_transport_http::{CallLimits, Metrics, router};
-use everturn_wire::Value;
+use everturn_wire::{Chunk, Value};
 use hyper::{Method, StatusCode};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -183,11 +183,17 @@ async fn a_message_is_answered_again_or_edited() {
     assert_eq!(asked.said(), ["User a", "Assistant One.", "User b"]);
     asked.answer("Three.");
     assert_ne!(chunks(asking.await.unwrap()).await[0]["messageId"], ids[1]);
-    let mut edited = submit(&json!([user("u", "A")]));
-    edited["messageId"] = "u".into();
+    let mut message = user("u", "A");
+    let image = json!({ "type": "file", "mediaType": "image/png", "url": "https://host/a.png" });
+    message["parts"].as_array_mut().unwrap().push(image);
+    let mut edited = submit(&json!([message]));
+    (edited["messageId"], edited["everturn"]) = ("u".into(), json!({ "reasoningEffort": "high" }));
     let asking = ask(&world, CHAT, edited.clone());
     let asked = world.call().await;
     assert_eq!(asked.said(), ["User A"]);
+    let image = Chunk::Image { url: "https://host/a.png".into(), mime_type: Some("image/png".into()) };
+    assert!(asked.request.messages[0].iter().any(|chunk| *chunk == image), "{:?}", asked.request.messages);
+    assert_eq!(asked.request.reasoning_effort.as_deref(), Some("high"));
     let (status, _) = refused(post(world.address, CHAT, edited).await).await;
     assert_eq!(status, 409, "not while its answer comes");
     asked.answer("Four.");
