@@ -3,6 +3,7 @@
 use std::vec;
 
 use everturn_orchestrator::{Page, StatusChange, View};
+use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 /// Number of conversations whose status is sent again to a peer that missed changes, most recently active first.
@@ -12,22 +13,23 @@ const RETOLD: usize = 1024;
 pub(crate) struct StatusFeed {
     orchestrator: View,
     changes: Receiver<StatusChange>,
-    /// Whether changes were missed. It is not known which.
-    lagged: bool,
+    /// Reads the present statuses, because changes were missed. It is not known which.
+    reading: Option<BoxFuture<'static, Vec<StatusChange>>>,
     retold: vec::IntoIter<StatusChange>,
 }
 
 impl StatusFeed {
     pub(crate) fn new(orchestrator: View) -> Self {
         let changes = orchestrator.status_changes();
-        Self { orchestrator, changes, lagged: false, retold: Vec::new().into_iter() }
+        Self { orchestrator, changes, reading: None, retold: Vec::new().into_iter() }
     }
 
     /// Returns the next change. A peer that missed changes receives the present statuses instead. Cancel-safe.
     pub(crate) async fn next(&mut self) -> StatusChange {
         loop {
-            if self.lagged {
-                self.retell().await;
+            if let Some(reading) = &mut self.reading {
+                self.retold = reading.await.into_iter();
+                self.reading = None;
             }
             if let Some(change) = self.retold.next() {
                 return change;
@@ -38,28 +40,29 @@ impl StatusFeed {
                         return StatusChange { conversation_id, ..change };
                     }
                 }
-                Err(RecvError::Lagged(_)) => self.lagged = true,
+                Err(RecvError::Lagged(_)) => {
+                    // Changes from now on are sent after the statuses read next.
+                    self.changes = self.orchestrator.status_changes();
+                    self.reading = Some(newest(self.orchestrator.clone()).boxed());
+                }
                 // The orchestrator holds the sender, and we hold the orchestrator.
                 Err(RecvError::Closed) => std::future::pending().await,
             }
         }
     }
+}
 
-    async fn retell(&mut self) {
-        // Changes from now on are sent after the statuses read next.
-        let changes = self.orchestrator.status_changes();
-        match self.orchestrator.conversations(Page { limit: Some(RETOLD), ..Page::default() }).await {
-            Ok((newest, _)) => {
-                let now = newest.into_iter().map(|conversation| StatusChange {
-                    conversation_id: conversation.id,
-                    status: conversation.status,
-                });
-                self.retold = now.collect::<Vec<_>>().into_iter();
-            }
-            Err(error) => tracing::warn!(%error, "a slow socket is not told the status changes it missed"),
+/// Reads the statuses of the most recently active conversations.
+async fn newest(orchestrator: View) -> Vec<StatusChange> {
+    match orchestrator.conversations(Page { limit: Some(RETOLD), ..Page::default() }).await {
+        Ok((newest, _)) => newest
+            .into_iter()
+            .map(|listed| StatusChange { conversation_id: listed.id, status: listed.status })
+            .collect(),
+        Err(error) => {
+            tracing::warn!(%error, "a slow socket is not told the status changes it missed");
+            Vec::new()
         }
-        self.changes = changes;
-        self.lagged = false;
     }
 }
 
