@@ -137,16 +137,15 @@ impl Turn {
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
-        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let Phase::Streaming(streaming) = &self.phase else { return };
         let Some(summarizing) = streaming.ledger.summarizing.as_deref() else { return };
         if summary.text.trim().is_empty() {
             let empty = Failure::new(Category::InvalidResponse, true, "the summary is empty");
             return self.on_failed(now, empty, schedule, fx);
         }
-        let (usage, step) = (streaming.usage.take(), streaming.op.step);
-        let (cause, step_id) = (summarizing.cause, self.step_id(step));
+        let (cause, step_id) = (summarizing.cause, self.step_id(streaming.op.step));
         self.tell_recovered(fx);
-        self.settle_usage(usage, &step_id, fx);
+        self.settle_own_usage(fx);
         let Summary { text, keeps_from } = summary;
         fx.keep(Role::System, Chunk::System { text: text.clone(), keeps_from: Some(keeps_from) });
         fx.tell(EventBody::CompactionCompleted {

@@ -24,6 +24,10 @@ impl Turn {
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
+        if self.is_summarizing() {
+            // What its call used is no content: nobody has seen anything of it.
+            self.settle_own_usage(fx);
+        }
         let Phase::Streaming(streaming) = &self.phase else { return };
         if streaming.has_content() && !self.may_rewind(streaming) {
             return self.give_up(now, failure, RetryOutcome::NotRetryable.into(), schedule, fx);
@@ -65,8 +69,7 @@ impl Turn {
             self.complete_step(now, fx);
             return self.guide(now, &[EMPTY], schedule, fx);
         }
-        let (usage, step) = (streaming.usage.take(), streaming.op.step);
-        self.settle_usage(usage, &self.step_id(step), fx);
+        self.settle_own_usage(fx);
         self.on_failed(now, failure, schedule, fx);
     }
 

@@ -20,11 +20,10 @@ impl Turn {
 
     /// Withdraws the shown part of this step. Its tokens still count.
     pub(super) fn take_back(&mut self, failure: &Failure, fx: &mut Effects) {
+        self.settle_own_usage(fx);
         let Phase::Streaming(streaming) = &mut self.phase else { return };
-        let (usage, step) = (streaming.usage.take(), streaming.op.step);
-        let is_shown = streaming.first_token_at.is_some();
+        let (step, is_shown) = (streaming.op.step, streaming.first_token_at.is_some());
         let pieces = mem::take(&mut streaming.pieces);
-        self.settle_usage(usage, &self.step_id(step), fx);
         if is_shown {
             self.withdrawn = pieces;
             fx.tell(EventBody::StepRewound { step_id: self.step_id(step), reason: failure.message.clone() });

@@ -186,6 +186,13 @@ impl Turn {
         }
     }
 
+    /// Settles what the running call has used so far.
+    pub(super) fn settle_own_usage(&mut self, fx: &mut Effects) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        let (usage, step) = (streaming.usage.take(), streaming.op.step);
+        self.settle_usage(usage, &self.step_id(step), fx);
+    }
+
     pub(super) fn settle_usage(&mut self, usage: Option<Usage>, step_id: &StepId, fx: &mut Effects) {
         if let Some(usage) = usage {
             self.usage.get_or_insert_default().add(&usage);

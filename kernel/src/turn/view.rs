@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use everturn_wire::{QueuedMessage, RetryState, TurnId, Usage};
+use everturn_wire::{Decision, QueuedMessage, RetryState, TurnId, Usage};
 
 use super::Turn;
 use crate::{
@@ -29,6 +29,11 @@ impl Turn {
     /// result.
     pub fn running_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.calls().iter().filter(|open| open.is_running()).map(|open| &open.call)
+    }
+
+    /// Returns the last decision on whether this call may run, if there is one.
+    pub fn decision(&self, call_id: &str) -> Option<&Decision> {
+        self.calls().iter().find(|open| open.call.id == call_id)?.decisions.last()
     }
 
     /// Returns the tool calls that a host may still have to run after a recovery ([`Input::Recover`](crate::Input::Recover)).

@@ -173,7 +173,10 @@ fn a_compactor_that_overflows_or_fails_for_good_ends_the_turn_clearly() {
 
 #[test]
 fn a_summary_that_is_empty_or_never_comes_is_a_failure_that_can_pass() {
-    for bad in [vec![summary(" \n")], says("Once upon a time"), vec![]] {
+    let used = || usage(900, 40);
+    for bad in
+        [vec![summary(" \n")], vec![used(), summary(" \n")], says("Once upon a time"), vec![used()], vec![]]
+    {
         let (world, turn) =
             run(&script_of(vec![overflow(), says("Hello")], vec![bad, vec![summary("Short.")]]));
         assert_eq!(world.log().sleeps(), [5_000]);
@@ -195,7 +198,14 @@ fn a_stop_while_the_history_is_summarized_ends_both() {
 #[test]
 fn before_an_overflow_the_step_continues_without_a_failed_summary() {
     let nearly_full = || vec![Beat::Say(StreamEvent::NearlyFull)];
-    for bad in [overloaded(), overflow(), vec![failed(network_failure("reset"))]] {
+    let withheld = || failed(Failure::new(Category::ContentPolicy, false, "withheld"));
+    for bad in [
+        overloaded(),
+        overflow(),
+        vec![failed(network_failure("reset"))],
+        vec![usage(900, 40), withheld()],
+        vec![usage(900, 40), summary(" ")],
+    ] {
         let (world, turn) = run(&script_of(vec![nearly_full(), says("Hello")], vec![bad]));
         assert_eq!((calls(&world).len(), outcomes(&world)), (3, vec![CompactionOutcome::Failed]));
         assert!(world.log().sleeps().is_empty(), "it is not waited for");
