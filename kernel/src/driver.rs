@@ -41,8 +41,8 @@ pub trait Host: Send {
     /// Starts a provider call. Dropping the stream cancels it.
     fn stream(&mut self, turn: &Turn, op: Op) -> BoxStream<'static, StreamEvent>;
 
-    /// Starts a tool. Dropping the future cancels it.
-    fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
+    /// Starts a tool, the first time or again after a recovery. Dropping the future cancels it.
+    fn run_tool(&mut self, turn: &Turn, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer>;
 
     /// Returns what must happen before a call runs, and any decision already made. Called once, when the call arrives.
     /// Default: every call may run.

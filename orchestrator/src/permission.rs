@@ -66,8 +66,7 @@ impl Permissions {
     ) -> Checked {
         let policy = self.policy(&call.name, tool);
         if policy == Policy::Deny {
-            let text = format!("(tool failed: the tool {:?} may not be used here)", call.name);
-            return by_rule(text);
+            return by_rule(denied(&call.name));
         }
         let Arguments::Parsed(input) = &call.arguments else { return Checked::default() };
         if let Err(why) = self.schemas.validate(spec, input) {
@@ -100,6 +99,11 @@ impl Permissions {
             )),
         }
     }
+}
+
+/// The result for a call of a tool that may not be used.
+pub(crate) fn denied(name: &str) -> String {
+    format!("(tool failed: the tool {name:?} may not be used here)")
 }
 
 /// The result for a call that a rule denies.

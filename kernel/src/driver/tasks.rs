@@ -99,7 +99,7 @@ impl<'r> Tasks<'r> {
             .retain(|tool| tool.step == step && turn.running_calls().any(|call| call.id == tool.call_id));
         for call in turn.running_calls() {
             if !self.tools.iter().any(|tool| tool.call_id == call.id) {
-                let (call_id, answer) = (call.id.clone(), host.run_tool(step, call));
+                let (call_id, answer) = (call.id.clone(), host.run_tool(turn, step, call));
                 self.tools.push(Running { step, call_id, answer });
             }
         }

@@ -175,8 +175,8 @@ impl Host for Plain {
         self.0.stream(turn, op)
     }
 
-    fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
-        self.0.run_tool(step, call)
+    fn run_tool(&mut self, turn: &Turn, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+        self.0.run_tool(turn, step, call)
     }
 
     fn poll_inbox(&mut self, cx: &mut Context<'_>) -> Poll<Input> {

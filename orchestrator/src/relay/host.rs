@@ -368,7 +368,7 @@ impl Host for CallHost {
         self.ask(turn, op)
     }
 
-    fn run_tool(&mut self, _: u32, _: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+    fn run_tool(&mut self, _: &Turn, _: u32, _: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
         Box::pin(future::ready(ToolAnswer::error("a call that is passed through has no tools")))
     }
 

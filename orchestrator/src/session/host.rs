@@ -270,8 +270,8 @@ impl Host for TurnHost<'_> {
         self.ask(turn, op)
     }
 
-    fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
-        self.start_tool(step, call)
+    fn run_tool(&mut self, turn: &Turn, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+        self.start_tool(turn, step, call)
     }
 
     fn check(&mut self, call: &ToolCall) -> Checked {

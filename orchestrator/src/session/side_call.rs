@@ -272,7 +272,7 @@ impl Host for SideHost<'_> {
         }
     }
 
-    fn run_tool(&mut self, _: u32, _: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+    fn run_tool(&mut self, _: &Turn, _: u32, _: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
         // It was offered none.
         future::ready(ToolAnswer::error("there are no tools")).boxed()
     }

@@ -12,7 +12,8 @@ use std::{
 use async_trait::async_trait;
 
 use everturn_orchestrator::{
-    Cursor, Error, Exponential, Fault, Invocation, Journal as _, MemoryJournal, SystemClock, Tool,
+    Builder, Cursor, Error, Exponential, Fault, Invocation, Journal as _, MemoryJournal, Policy, SystemClock,
+    Tool,
     kernel::{StreamEvent, ToolAnswer, ToolSpec},
 };
 use everturn_provider::{Cue, Scripted};
@@ -51,10 +52,14 @@ impl Life {
     }
 
     async fn process(&self) -> World {
+        self.process_of(|builder| builder).await
+    }
+
+    async fn process_of(&self, change: impl FnOnce(Builder) -> Builder) -> World {
         let builder = builder(self.provider.clone()).journal(self.journal.clone()).clock(self.clock.clone());
         let schedule = Exponential { base: Duration::from_millis(1), ..Exponential::default() };
         let builder = builder.schedule(schedule).tool(self.gated.clone()).tool(Stuck::new());
-        let world = World::of(builder.tool(self.again.clone()));
+        let world = World::of(change(builder.tool(self.again.clone())));
         world.orchestrator.resume().await.unwrap();
         world
     }
@@ -301,6 +306,20 @@ async fn a_tool_that_may_run_again_does_after_a_restart() {
     assert_eq!((count(&rest, "tool-result a read"), count(&rest, "tool-")), (1, 1), "{rest:?}");
     assert_eq!(life.again.0.load(Ordering::Relaxed), 2);
     assert_eq!(next.history().await, ["text hi", "tool-call a", "tool-result a read", "text well"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_a_rule_forbids_by_now_does_not_run_again_after_a_restart() {
+    let life = Life::new([ask("again", &["a"]), answer("well")]);
+    let world = life.process().await;
+    let mut watcher = world.say("hi").await;
+    watcher.until("step-complete").await;
+    shut_down(&world, GRACE).await;
+    let next = life.process_of(|builder| builder.tool_policy("again", Policy::Deny)).await;
+    next.watch(Some(watcher.subscription.cursor())).await.until("turn-sealed").await;
+    assert_eq!(life.again.0.load(Ordering::Relaxed), 1);
+    let denied = "tool-result a (tool failed: the tool \"again\" may not be used here)";
+    assert_eq!(next.history().await, ["text hi", "tool-call a", denied, "text well"]);
 }
 
 /// What has a turn look up that is being sealed does not have the next one begin.

@@ -232,7 +232,7 @@ impl Host for ScriptedHost {
         call::play(op, beats, self.clock.clone(), self.log.clone(), self.crash.clone()).boxed()
     }
 
-    fn run_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+    fn run_tool(&mut self, _: &Turn, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
         self.note(Fact::Ran { step, id: call.id.clone(), name: call.name.clone() });
         let tool = self.script.tools.iter().find(|tool| tool.name == call.name).cloned();
         let running = tool::Running::new(&self.clock, &self.log, &self.crash, &self.printed);

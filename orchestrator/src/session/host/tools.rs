@@ -2,14 +2,16 @@
 
 use std::panic::AssertUnwindSafe;
 
-use everturn_kernel::{Arguments, Input, ToolAnswer, ToolCall};
-use everturn_wire::{ApprovalMode, Category, Failure, StepId, Value};
+use everturn_kernel::{Arguments, Input, ToolAnswer, ToolCall, Turn};
+use everturn_wire::{ApprovalMode, Category, Decider, Failure, StepId, Value};
 use futures_core::future::BoxFuture;
 use futures_util::{FutureExt as _, future};
 use tokio::sync::mpsc;
 
 use super::TurnHost;
-use crate::{Invocation, Output, People, conversation::Batch, panic::panic_text, tool::excerpt};
+use crate::{
+    Invocation, Output, People, Policy, conversation::Batch, panic::panic_text, permission, tool::excerpt,
+};
 
 /// Maximum number of pieces of live tool output in the channel; a tool that prints faster is blocked.
 const OUTPUT_PLACES: usize = 64;
@@ -17,10 +19,18 @@ const OUTPUT_PLACES: usize = 64;
 pub(super) type Channel = (mpsc::Sender<Box<Input>>, mpsc::Receiver<Box<Input>>);
 
 impl TurnHost<'_> {
-    pub(super) fn start_tool(&mut self, step: u32, call: &ToolCall) -> BoxFuture<'static, ToolAnswer> {
+    pub(super) fn start_tool(
+        &mut self,
+        turn: &Turn,
+        step: u32,
+        call: &ToolCall,
+    ) -> BoxFuture<'static, ToolAnswer> {
         let Some(tool) = self.settings.tools.get(&call.name) else {
             return future::ready(ToolAnswer::error(self.no_such_tool(&call.name))).boxed();
         };
+        if let Some(why) = self.no_longer_allowed(turn, call) {
+            return future::ready(ToolAnswer::error(why)).boxed();
+        }
         let input = match &call.arguments {
             Arguments::Parsed(value) => value.clone(),
             Arguments::Malformed { raw, .. } => Value::String(raw.clone()),
@@ -62,6 +72,23 @@ impl TurnHost<'_> {
             future::pending().await
         }
         .boxed()
+    }
+
+    /// Returns why a call must not start, though nothing stood in its way when it arrived: a rule became stricter over a restart, or
+    /// its tool is no longer allowed for the conversation. What a person or a reviewer allowed may run, unless a rule denies it.
+    fn no_longer_allowed(&self, turn: &Turn, call: &ToolCall) -> Option<String> {
+        // Not what the tool says of itself: its server may be starting, and says nothing yet.
+        let rule = self.shared.permissions.rules.policy(&call.name);
+        if rule == Some(Policy::Deny) {
+            return Some(permission::denied(&call.name));
+        }
+        let needs_approval = match turn.decision(&call.id).map(|decision| decision.by) {
+            Some(Decider::Grant) => true,
+            Some(_) => false,
+            None => matches!(rule, Some(Policy::Ask | Policy::Review)),
+        };
+        (needs_approval && !self.conversation.grants.allows(&call.name))
+            .then(|| format!("(tool failed: the tool {:?} needs approval now: call it again)", call.name))
     }
 
     /// Returns where running tools and reviewers report to.

@@ -1,5 +1,6 @@
 //! A tool that one person allows for the whole conversation, while another one denies the call.
 
+use everturn_orchestrator::kernel::Settings;
 use futures_util::FutureExt as _;
 
 use super::*;
@@ -121,4 +122,42 @@ async fn of_many_answers_at_once_the_permission_is_what_the_first_one_said() {
         assert_eq!(allowed_tools(&world).await.is_empty(), was_denied, "round {round}");
     }
     assert!(allowed + denied == ROUNDS && tool.ran().len() == allowed, "{allowed} {denied}");
+}
+
+/// Like `Write`, but takes a minute.
+struct Slow(Write);
+
+#[async_trait]
+impl Tool for Slow {
+    fn spec(&self) -> ToolSpec {
+        self.0.spec()
+    }
+
+    fn policy(&self) -> Policy {
+        Policy::Ask
+    }
+
+    async fn run(&self, call: Invocation) -> ToolAnswer {
+        let answer = self.0.run(call).await;
+        sleep(Duration::from_secs(60)).await;
+        answer
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_has_not_started_needs_approval_again_once_its_tool_is_revoked() {
+    let tool = Write::default();
+    let calls = vec![ask("write", &["a"]), ask("write", &["b", "c"]), answer("ok")];
+    let settings = Settings { max_parallel_tools: 1, ..Settings::default() };
+    let world = World::of(builder(Scripted::new(calls)).tool(Slow(tool.clone())).settings(settings));
+    let mut watcher = world.say("hi").await;
+    asked(&mut watcher, "a").await;
+    assert!(says(&world, for_all(&pending(&world).await[0])).await);
+    sleep(Duration::from_secs(90)).await;
+    assert_eq!(tool.ran(), ["a", "b"]);
+    assert!(world.orchestrator.revoke_tool(&world.id, "write").await.unwrap());
+    watcher.turn().await;
+    assert_eq!(tool.ran(), ["a", "b"]);
+    let told = "tool-result c (tool failed: the tool \"write\" needs approval now: call it again)";
+    assert!(world.history().await.contains(&told.to_owned()), "{:?}", world.history().await);
 }
