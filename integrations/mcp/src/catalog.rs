@@ -13,6 +13,7 @@ use everturn_wire::{ToolAnnotations, Value};
 use crate::{
     link::Link,
     name,
+    redactor::Redactor,
     tool::{Facts, McpTool},
 };
 
@@ -113,15 +114,24 @@ fn checked(mut listed: Vec<Result<Facts, String>>) -> (Vec<Facts>, Vec<String>) 
 /// Returns what is kept of a listed tool.
 ///
 /// # Errors
-/// Returns the reason, for people, if it is too large to be offered.
-pub(crate) fn facts(server: &str, tool: rmcp::model::Tool) -> Result<Facts, String> {
+/// Returns the reason, for people, if it is too large to be offered, or has a secret in its name.
+pub(crate) fn facts(server: &str, redactor: &Redactor, tool: rmcp::model::Tool) -> Result<Facts, String> {
+    let shown = |text: String, most: usize| cut(redactor.redact(text).into_owned(), most);
+    if let Cow::Owned(_) = redactor.redact(&*tool.name) {
+        return Err("the name of a tool has a secret in it".to_owned());
+    }
     let own_name = cut(tool.name.into_owned(), LONGEST_NAME + 1);
     if own_name.len() > LONGEST_NAME {
         return Err(format!("the name of a tool is longer than {LONGEST_NAME} bytes"));
     }
-    let parameters = Value::Object(Arc::unwrap_or_clone(tool.input_schema));
-    if parameters.to_string().len() > LARGEST_SCHEMA {
+    let mut parameters = Value::Object(Arc::unwrap_or_clone(tool.input_schema));
+    let json = parameters.to_string();
+    if json.len() > LARGEST_SCHEMA {
         return Err(format!("the schema of {own_name:?} is larger than {LARGEST_SCHEMA} bytes"));
+    }
+    if let Cow::Owned(redacted) = redactor.redact(&json) {
+        parameters = serde_json::from_str(&redacted)
+            .map_err(|_| format!("the schema of {own_name:?} has a secret in it"))?;
     }
     let claimed = tool.annotations.map(|claimed| ToolAnnotations {
         title: claimed.title,
@@ -132,10 +142,10 @@ pub(crate) fn facts(server: &str, tool: rmcp::model::Tool) -> Result<Facts, Stri
     });
     let annotations = (claimed.is_some() || tool.title.is_some()).then(|| {
         let claimed = claimed.unwrap_or_default();
-        let title = tool.title.or(claimed.title).map(|title| cut(title, LONGEST_NAME));
+        let title = tool.title.or(claimed.title).map(|title| shown(title, LONGEST_NAME));
         ToolAnnotations { title, ..claimed }
     });
-    let description = cut(tool.description.map(Cow::into_owned).unwrap_or_default(), LONGEST_DESCRIPTION);
+    let description = shown(tool.description.map(Cow::into_owned).unwrap_or_default(), LONGEST_DESCRIPTION);
     let spec = ToolSpec { name: name::qualified(server, &own_name), description, parameters };
     Ok(Facts { own_name, spec, annotations })
 }
@@ -152,7 +162,24 @@ mod tests {
     use super::*;
 
     fn listed(tools: impl IntoIterator<Item = rmcp::model::Tool>) -> (Vec<Facts>, Vec<String>) {
-        checked(tools.into_iter().map(|tool| facts("a", tool)).collect())
+        checked(tools.into_iter().map(|tool| facts("a", &hiding("s3cret-value"), tool)).collect())
+    }
+
+    fn hiding(secret: &str) -> Redactor {
+        let redactor = Redactor::default();
+        redactor.hide([secret]);
+        redactor
+    }
+
+    #[test]
+    fn no_secret_is_offered() {
+        let mut told = tool("told");
+        told.description = Some("Asks s3cret-value.".into());
+        told.input_schema = Arc::new([("title".to_owned(), "s3cret-value".into())].into_iter().collect());
+        let (offered, refused) = listed([told, tool("of-s3cret-value")]);
+        let ToolSpec { description, parameters, .. } = &offered[0].spec;
+        assert_eq!((description.as_str(), &parameters["title"]), ("Asks [secret].", &"[secret]".into()));
+        assert_eq!((offered.len(), refused), (1, vec!["the name of a tool has a secret in it".to_owned()]));
     }
 
     fn tool(name: &str) -> rmcp::model::Tool {

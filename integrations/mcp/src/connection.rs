@@ -195,7 +195,12 @@ async fn list(link: &Link, peer: &Peer<RoleClient>) -> Result<Vec<Result<Facts, 
             // One more than the maximum shows that there are more.
             let is_last = page.tools.is_empty() || page.next_cursor.is_none();
             let room = MOST + 1 - tools.len();
-            tools.extend(page.tools.into_iter().take(room).map(|tool| catalog::facts(link.name(), tool)));
+            tools.extend(
+                page.tools
+                    .into_iter()
+                    .take(room)
+                    .map(|tool| catalog::facts(link.name(), &link.redactor, tool)),
+            );
             if is_last || tools.len() > MOST {
                 return Ok(tools);
             }

@@ -42,8 +42,14 @@ impl Redactor {
         });
         // `KEY` is as secret as `Bearer KEY`.
         let keys = secrets.clone().filter_map(|text| Some(text.split_once(' ')?.1));
-        let secrets = secrets.chain(keys).filter(|text| text.len() >= SHORTEST);
-        let mut hidden: Vec<_> = secrets.map(|text| (text.to_owned(), VEILED)).collect();
+        // A log shows one of several lines by itself, and JSON escapes some characters.
+        let spellings = secrets.chain(keys).flat_map(|text| {
+            let json = serde_json::Value::from(text).to_string();
+            let lines = text.lines().map(|line| line.trim().to_owned());
+            lines.chain([text.to_owned(), json[1..json.len() - 1].to_owned()])
+        });
+        let mut hidden: Vec<_> =
+            spellings.filter(|text| text.len() >= SHORTEST).map(|text| (text, VEILED)).collect();
         if let Some(url) = url {
             // Errors contain the URL as parsed, not as written.
             let understood = reqwest::Url::parse(url).ok().map(String::from);
@@ -95,11 +101,14 @@ mod tests {
             ("B".to_owned(), setting("s3cret-value-2")),
             ("C".to_owned(), setting("short")),
             ("D".to_owned(), Setting::Plain("plain-value".to_owned())),
+            ("E".to_owned(), setting("-----BEGIN\nsecond-line\n\"quoted\"")),
         ];
         let command = Command { env: env.into(), ..Command::default() };
         let redactor = Redactor::of(&ServerConfig::new("a", Connection::Command(command)));
         let text = "s3cret-value s3cret-value-2 short plain-value";
         assert_eq!(redactor.redact(text), "[secret] [secret] short plain-value");
+        assert_eq!(redactor.redact("trace: second-line"), "trace: [secret]");
+        assert_eq!(redactor.redact(r#"{"a":"-----BEGIN\nsecond-line\n\"quoted\""}"#), r#"{"a":"[secret]"}"#);
     }
 
     #[test]

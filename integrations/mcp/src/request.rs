@@ -37,6 +37,7 @@ impl OfCall<'_> {
         &self,
         line: &Line,
         params: CallToolRequestParams,
+        deadlines: &mut Deadlines<'_>,
     ) -> Result<ServerResult, ServiceError> {
         // The SDK's timeouts do not stop while a person thinks.
         let options = PeerRequestOptions::no_options().with_meta(asking_for_logs());
@@ -48,7 +49,6 @@ impl OfCall<'_> {
             line.calls.begin(token.clone(), self.conversation_id.clone());
         let mut running = Running { line, token, is_answered: false };
         let mut answer = pin!(handle.await_response());
-        let mut deadlines = Deadlines::new(&self.link.config.timeouts);
         let mut open = None;
         let answer = loop {
             let is_asking = open.is_some();
@@ -112,8 +112,8 @@ impl OfCall<'_> {
     }
 }
 
-/// When a request has taken too long.
-struct Deadlines<'t> {
+/// When a call has taken too long.
+pub(crate) struct Deadlines<'t> {
     timeouts: &'t Timeouts,
     idle: Instant,
     total: Instant,
@@ -122,9 +122,10 @@ struct Deadlines<'t> {
 }
 
 impl<'t> Deadlines<'t> {
-    fn new(timeouts: &'t Timeouts) -> Self {
+    /// Time stands still until [`Self::go_on`].
+    pub(crate) fn new(timeouts: &'t Timeouts) -> Self {
         let now = Instant::now();
-        Self { timeouts, idle: now + timeouts.idle, total: now + timeouts.total, stopped: None }
+        Self { timeouts, idle: now + timeouts.idle, total: now + timeouts.total, stopped: Some(now) }
     }
 
     /// The server made progress.
@@ -132,11 +133,11 @@ impl<'t> Deadlines<'t> {
         self.idle = Instant::now() + self.timeouts.idle;
     }
 
-    fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.stopped = Some(Instant::now());
     }
 
-    fn go_on(&mut self) {
+    pub(crate) fn go_on(&mut self) {
         let stopped = self.stopped.take().map(|since| since.elapsed()).unwrap_or_default();
         self.total += stopped;
         self.hear();

@@ -17,11 +17,11 @@ use rmcp::{
 use crate::{
     answer,
     link::{Line, Link},
-    request::OfCall,
+    request::{Deadlines, OfCall},
 };
 
-/// How often a server may ask for input before it answers a call, and how often for a login.
-const MOST_ROUNDS: usize = DEFAULT_MRTR_MAX_ROUNDS;
+/// How many questions a server may ask before it answers a call, and how often for a login.
+const MOST_QUESTIONS: usize = DEFAULT_MRTR_MAX_ROUNDS;
 const MOST_LOGINS: usize = 3;
 
 /// A tool of a server. It stays the same when the server restarts.
@@ -94,7 +94,9 @@ impl McpTool {
         };
         let mut params = CallToolRequestParams::new(own_name.clone());
         params.arguments = arguments;
-        let (mut rounds, mut logins) = (0, 0);
+        let (mut questions, mut logins) = (0, 0);
+        // Time passes only while the server works on the call.
+        let mut deadlines = Deadlines::new(&self.link.config.timeouts);
         // A server that takes calls may ask for a login for some of them only.
         let mut needs_login = !self.link.is_up();
         loop {
@@ -113,17 +115,20 @@ impl McpTool {
             if !line.offered.contains(own_name) {
                 return Err(format!("the MCP server {name} no longer offers {own_name}"));
             }
-            match request.send(&line, params.clone()).await {
+            deadlines.go_on();
+            let answered = request.send(&line, params.clone(), &mut deadlines).await;
+            deadlines.stop();
+            match answered {
                 Ok(ServerResult::CallToolResult(result)) => return Ok(result),
-                Ok(ServerResult::InputRequiredResult(required)) if rounds < MOST_ROUNDS => {
-                    rounds += 1;
+                Ok(ServerResult::InputRequiredResult(required)) => {
+                    questions += required.input_requests.as_ref().map_or(0, InputRequests::len).max(1);
+                    if questions > MOST_QUESTIONS {
+                        return Err(format!(
+                            "the MCP server {name} asked for input more than {MOST_QUESTIONS} times"
+                        ));
+                    }
                     params.input_responses = self.inputs(&request, required.input_requests).await?;
                     params.request_state = required.request_state;
-                }
-                Ok(ServerResult::InputRequiredResult(_)) => {
-                    return Err(format!(
-                        "the MCP server {name} asked for input more than {MOST_ROUNDS} times"
-                    ));
                 }
                 Ok(_) => return Err(format!("the MCP server {name} did not answer with a result")),
                 Err(error) => {
