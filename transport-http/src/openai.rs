@@ -16,7 +16,7 @@ use axum::{
     routing::post,
 };
 use everturn_dialect::openai::{ChatRequest, Chunks, Completion, Head, Refusal, resolve};
-use everturn_orchestrator::{StartTurn, Started, View};
+use everturn_orchestrator::{Error, StartTurn, Started, View};
 
 use crate::{
     api::{Api, Doors},
@@ -83,8 +83,15 @@ async fn completions(api: &Api, headers: &HeaderMap, body: Unread) -> Result<Res
     let mut start = start(send, key).trace(trace);
     (start.bare, start.whole) = (bare, whole);
     obey(control, &mut start);
-    let started = api.orchestrator.start(start).await.map_err(error::of_orchestrator)?;
-    let leaving = Leaving::of(&api.orchestrator, &started, stops);
+    let orchestrator = api.orchestrator.clone();
+    // In its own task: a turn whose client disconnects while it begins is stopped, too.
+    let begun = tokio::spawn(async move {
+        let started = orchestrator.start(start).await?;
+        let leaving = Leaving::of(&orchestrator, &started, stops);
+        Ok((started, leaving))
+    });
+    let begun = begun.await.unwrap_or(Err(Error::ShuttingDown));
+    let (started, leaving) = begun.map_err(error::of_orchestrator)?;
     let id = &started.conversation_id;
     let events =
         api.orchestrator.subscribe(id, Some(started.from), true).await.map_err(error::of_orchestrator)?;

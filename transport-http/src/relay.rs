@@ -38,12 +38,17 @@ struct Relay {
 
 /// Returns the events of a subscription as a response body.
 pub(crate) fn body(subscription: Subscription, format: Format, place: OwnedSemaphorePermit) -> Body {
+    // An event without data: the browser resumes from here if it reconnects before the first one.
+    let place_so_far = match format {
+        Format::Sse { .. } => Some(Ok(Bytes::from(format!("id: {}\n\n", subscription.cursor())))),
+        Format::Ndjson => None,
+    };
     let events = stream::unfold(subscription, async |mut subscription| {
         let event = subscription.next().await;
         Some((event, subscription))
     });
     let relay = Relay { events: events.boxed(), format, over: false, _place: place };
-    Body::from_stream(stream::unfold(relay, async |mut relay| {
+    let pieces = stream::unfold(relay, async |mut relay| {
         if relay.over {
             return None;
         }
@@ -57,7 +62,8 @@ pub(crate) fn body(subscription: Subscription, format: Format, place: OwnedSemap
             relay.over = true;
         }
         Some((gathered, relay))
-    }))
+    });
+    Body::from_stream(stream::iter(place_so_far).chain(pieces))
 }
 
 impl Relay {

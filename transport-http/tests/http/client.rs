@@ -113,7 +113,12 @@ impl Answer {
 
     /// Returns the id and data of the next server-sent event.
     pub(crate) async fn event(&mut self) -> (String, String) {
-        let event = self.until("\n\n").await.unwrap();
+        let event = loop {
+            let event = self.until("\n\n").await.unwrap();
+            if event.contains("data:") {
+                break event;
+            }
+        };
         let (id, data) = event.split_once('\n').unwrap();
         (id.strip_prefix("id: ").unwrap().to_owned(), data.strip_prefix("data: ").unwrap().to_owned())
     }

@@ -171,6 +171,21 @@ async fn a_stream_goes_on_from_turn_to_turn() {
 }
 
 #[tokio::test]
+async fn a_stream_that_had_no_event_yet_can_be_resumed() {
+    let mut world = world().await;
+    told(&mut world).await;
+    let mut idle = get(world.address, "/conversations/c/events").await;
+    let begin = idle.until("\n\n").await.unwrap();
+    drop(idle);
+    let answer = post(world.address, "/chat", json!({ "conversationId": "c", "message": "missed?" })).await;
+    world.call().await.answer("Hello");
+    answer.text().await;
+    let mut again = resume(&world, "", begin.strip_prefix("id: ")).await;
+    let events = events_until(&mut again, "turn-sealed").await;
+    assert!(events.iter().any(|(_, event)| event.contains("missed?")), "{events:?}");
+}
+
+#[tokio::test]
 async fn who_comes_during_a_wait_sees_the_turn_from_its_start() {
     let mut world = world().await;
     let mut sender = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
@@ -230,6 +245,7 @@ async fn a_silent_stream_shows_that_it_lives() {
     let mut world = world_with(limits).await;
     told(&mut world).await;
     let mut stream = get(world.address, "/conversations/c/events").await;
+    assert!(stream.until("\n\n").await.unwrap().starts_with("id: "));
     let begun = tokio::time::Instant::now();
     for beat in 1..=3 {
         assert_eq!(stream.until("\n\n").await.unwrap(), ":");

@@ -157,6 +157,7 @@ fn a_header_may_name_the_conversation() {
 fn what_has_no_effect_is_named() {
     let request = json!({
         "model": "m", "user": "ada", "store": false, "logit_bias": {}, "service_tier": "flex", "top_k": 40,
+        "include_reasoning": false, "thinking_budget": 0,
         "stream_options": { "include_usage": true, "include_obfuscation": true },
         "messages": [
             { "role": "user", "name": "ada", "content": [
@@ -171,20 +172,23 @@ fn what_has_no_effect_is_named() {
     });
     let named = [
         "a?b???",
+        "include_reasoning",
         "messages[].content[].cache_control",
         "messages[].content[].image_url.detail",
         "messages[].name",
         "service_tier",
         "stream_options.include_obfuscation",
+        "thinking_budget",
         "tools[].function.strict",
         "top_k",
         "user",
     ];
     assert_eq!(read(&request).unwrap().ignored, named);
     let many: serde_json::Map<_, _> =
-        (0..1000).map(|at| ("x".repeat(200) + &at.to_string(), json!(1))).collect();
+        (0..1000).map(|at| (at.to_string() + &"x".repeat(200), json!(1))).collect();
     let many = read(&with(Value::Object(many))).unwrap().ignored;
-    assert!(many.len() <= 32 && many.iter().all(|name| name.len() <= 96), "{many:?}");
+    assert!(many.len() <= 33 && many.iter().all(|name| name.len() <= 96), "{many:?}");
+    assert_eq!(many[0], "...");
 }
 
 #[test]

@@ -10,6 +10,9 @@ use super::mild::Mild;
 const MOST: usize = 32;
 const LONGEST: usize = 96;
 
+/// Fields that are off here anyway: `false` asks for nothing. Of others, it may be what was asked for.
+const OFF: [&str; 3] = ["store", "strict", "echo"];
+
 /// What a value may have in it.
 #[derive(Clone, Copy)]
 enum Known {
@@ -81,8 +84,8 @@ const REQUEST: Known = Fields(&[
     ("guided_regex", All),
 ]);
 
-/// Returns the names of the fields without effect, sorted, such as `tools[].function.strict`. A field whose value asks
-/// for nothing (null, false, empty) is not named.
+/// Returns the names of the fields without effect, sorted, such as `tools[].function.strict`; "..." for more of them. A field
+/// whose value asks for nothing (null, empty) is not named.
 pub(super) fn names(body: &[u8]) -> Vec<String> {
     let mut names = BTreeSet::new();
     let walk = Walk { known: REQUEST, path: "", names: &mut names };
@@ -128,9 +131,13 @@ impl<'de> Visitor<'de> for Walk<'_> {
                     map.next_value_seed(Walk { known: *known, path: &path(), names })?;
                 }
                 None => {
-                    let asked: Mild = map.next_value()?;
-                    if !asked.is_nothing("") && names.len() < MOST {
-                        names.insert(printable(&path()));
+                    let is_nothing = match map.next_value()? {
+                        Mild::Null | Mild::Empty => true,
+                        Mild::Bool(false) => OFF.contains(&name.as_str()),
+                        _ => false,
+                    };
+                    if !is_nothing {
+                        names.insert(if names.len() < MOST { printable(&path()) } else { "...".to_owned() });
                     }
                 }
             }
