@@ -254,7 +254,7 @@ impl Chat {
             let (link, view) = ((&mut self.link, &self.host.server), self.view.as_mut());
             let beginning = Beginning::Message(text);
             turn = Turn::expect(beginning, &self.conversation_id, link, view, &self.permissions)?;
-            turn.before(std::mem::take(&mut self.queued));
+            turn.before(std::mem::take(&mut self.queued), next.may_be_lost);
         };
         (self.draft, self.leaves) = keys.end();
         Ok(ending)

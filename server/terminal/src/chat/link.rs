@@ -7,7 +7,11 @@ use everturn_wire::{Command, ConversationId, ErrorBody, EventBody, ServerMessage
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::{net::TcpStream, sync::mpsc, time::sleep};
+use tokio::{
+    net::TcpStream,
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
     tungstenite::{
@@ -26,8 +30,15 @@ use crate::{
 /// Number of attempts to reconnect, and the delay before the first; it doubles each time, up to the longest: 20 minutes in all. A turn may
 /// wait for longer, but then the server is gone.
 pub(super) const TRIES: u32 = 125;
-const FIRST_WAIT: Duration = Duration::from_millis(250);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Short in tests, which do not pause the clock: a paused one skips a deadline as soon as nothing is ready.
+const FIRST_WAIT: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 250 });
+const LONGEST_WAIT: Duration = Duration::from_millis(if cfg!(test) { 2 } else { 10_000 });
+
+/// How long the server may take to answer a request for a connection.
+const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+
+/// How long the connection may be silent before it counts as lost: the server pings every 25 s.
+const MOST_SILENCE: Duration = Duration::from_secs(75);
 
 /// Number of refusals that end this, if they may be those of a proxy before the server, which is about to begin: more than a minute.
 const DENIALS: u32 = 12;
@@ -149,7 +160,7 @@ impl Line {
                         return Ok(Connection::Lost);
                     }
                 }
-                message = self.socket.next() => match message {
+                message = timeout(MOST_SILENCE, self.socket.next()) => match message.unwrap_or(None) {
                     Some(Ok(Message::Text(text))) => {
                         let event = self.is_verbatim.then(|| serde_json::from_str::<Verbatim>(&text).ok());
                         let event = event.flatten().and_then(|verbatim| verbatim.event);
@@ -255,8 +266,9 @@ async fn connect(address: &Address, token: Option<&Hidden>) -> Result<(Socket, C
         value.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, value);
     }
-    let (socket, response) =
-        connect_async(request).await.map_err(|error| explain(address, token.is_some(), error))?;
+    let asked = timeout(ANSWER_WITHIN, connect_async(request)).await;
+    let asked = asked.map_err(|_| anyhow!("the server at {} does not answer", address.as_str()))?;
+    let (socket, response) = asked.map_err(|error| explain(address, token.is_some(), error))?;
     Ok((socket, remote::clock(response.headers())))
 }
 
@@ -306,8 +318,8 @@ mod tests {
         stream.write_all((head + body).as_bytes()).await.unwrap();
     }
 
-    /// A link that was lost after the first event, and where it reconnects to.
-    async fn lost() -> (Link, TcpListener) {
+    /// A link after the first event, where it connects to, and the other end.
+    async fn connected() -> (Link, TcpListener, WebSocketStream<TcpStream>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = Address::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
         let server = Server::new(address, Hidden::new("token"));
@@ -316,7 +328,15 @@ mod tests {
         let event = json!({ "type": "turn-start", "conversationId": "c", "turnId": "t" });
         let delta = json!({ "type": "chat.delta", "event": event, "cursor": "1" });
         socket.send(Message::text(delta.to_string())).await.unwrap();
-        (link.unwrap(), listener)
+        let mut link = link.unwrap();
+        assert!(matches!(link.next().await, Ok(News::Said(..))));
+        (link, listener, socket)
+    }
+
+    /// The same, lost.
+    async fn lost() -> (Link, TcpListener) {
+        let (link, listener, _) = connected().await;
+        (link, listener)
     }
 
     /// How often it tried again, and how that ended.
@@ -332,7 +352,27 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
+    async fn a_server_that_says_nothing_any_more_is_left() {
+        let (mut link, listener, _silent) = connected().await;
+        tokio::time::pause();
+        assert!(matches!(link.next().await, Ok(News::Lost(1))), "nothing was heard for a while");
+        tokio::time::resume();
+        let silent_again = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+            tokio::time::pause();
+            stream
+        };
+        let (_stream, news) = tokio::join!(silent_again, link.next());
+        assert!(matches!(news, Ok(News::Lost(2))), "the request was not answered");
+        tokio::time::resume();
+        let (_socket, news) =
+            tokio::join!(async { accept_async(listener.accept().await.unwrap().0).await }, link.next());
+        assert!(matches!(news, Ok(News::Back)));
+    }
+
+    #[tokio::test]
     async fn a_proxy_that_refuses_for_a_while_ends_nothing() {
         let (mut link, listener) = lost().await;
         tokio::spawn(async move {
@@ -346,7 +386,7 @@ mod tests {
         assert_eq!((tries, ended.is_ok()), (DENIALS, true), "{ended:?}");
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_refusal_that_stays_is_told() {
         for (body, times) in [(OF_PROXY, DENIALS), (OF_SERVER, 1)] {
             let (mut link, listener) = lost().await;

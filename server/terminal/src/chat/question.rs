@@ -12,9 +12,8 @@ use serde_json::Map;
 use super::view::{Line, Status, View};
 use crate::{visible::visible, wording};
 
-/// Maximum length of a displayed name, and of an address, in characters.
+/// Maximum length of a displayed name, in characters.
 const NAME: usize = 60;
-const ADDRESS: usize = 2000;
 
 /// What a typed line does.
 #[derive(Debug, PartialEq)]
@@ -76,6 +75,10 @@ impl Questions {
         if !first.is_shown {
             first.is_shown = true;
             view.line(&first.opening())?;
+            if let Some(url) = &first.question.url {
+                // In one piece, so that it can be copied.
+                view.line(&Line::Command { remark: "Page:", command: url.clone() })?;
+            }
             view.line(&first.prompt())?;
         }
         view.status(Status::Question)
@@ -117,9 +120,8 @@ impl Questions {
 
 impl Dialog {
     fn opening(&self) -> Line {
-        let Question { asker, message, url, .. } = &self.question;
-        let mut details: Vec<String> = visible(message).lines().map(str::to_owned).collect();
-        details.extend(url.as_ref().map(|url| wording::one_line(url, ADDRESS)));
+        let Question { asker, message, .. } = &self.question;
+        let details = visible(message).lines().map(str::to_owned).collect();
         Line::Approval { title: format!("{} asks you", wording::one_line(asker, NAME)), details }
     }
 

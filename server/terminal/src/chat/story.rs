@@ -53,6 +53,8 @@ pub(super) struct Queued {
     pub(super) text: String,
     /// Whether the server is known to have it.
     pub(super) is_there: bool,
+    /// Whether the connection was lost before that was known.
+    pub(super) may_be_lost: bool,
     /// Whether to withdraw it once it is there.
     pub(super) is_unwanted: bool,
 }
@@ -74,6 +76,8 @@ enum Chain {
 /// The state of one turn as told by its events so far.
 pub(super) struct Story {
     beginning: Beginning,
+    /// Whether the server may not have been asked for it, because the connection was lost.
+    pub(super) may_be_lost: bool,
     pub(super) id: Option<TurnId>,
     clock: Clock,
     chain: Option<Chain>,
@@ -121,6 +125,7 @@ impl Story {
     pub(super) fn of(beginning: Beginning, clock: Clock) -> Self {
         Self {
             beginning,
+            may_be_lost: false,
             id: None,
             clock,
             chain: None,
@@ -155,6 +160,7 @@ impl Story {
         if let EventBody::QueueChanged { queue } = &event.body {
             for queued in &mut self.queued {
                 queued.is_there |= queue.iter().any(|message| message.message_id == queued.id);
+                queued.may_be_lost &= !queued.is_there;
             }
         }
         if self.id.is_none() {
@@ -223,9 +229,14 @@ impl Story {
         }
     }
 
-    /// Whether it is said to be running, but none of its events have arrived.
+    /// Whether it is said to be running.
+    pub(super) fn is_watched(&self) -> bool {
+        self.beginning == Beginning::Running
+    }
+
+    /// Whether none of its events have arrived, and perhaps none will.
     pub(super) fn is_awaited(&self) -> bool {
-        self.beginning == Beginning::Running && self.id.is_none()
+        self.id.is_none() && (self.is_watched() || self.may_be_lost)
     }
 
     /// Returns a queued message that can be withdrawn now and is to be.
@@ -264,6 +275,10 @@ impl Story {
     pub(super) fn resume(&mut self, view: &mut dyn View) -> io::Result<()> {
         self.approvals.reopen();
         self.questions.reopen();
+        self.may_be_lost |= self.id.is_none();
+        for queued in &mut self.queued {
+            queued.may_be_lost |= !queued.is_there;
+        }
         view.status(match &self.chain {
             Some(Chain::Waiting(wait)) => Status::Retrying(wait.clone()),
             Some(Chain::Asking(count)) => {

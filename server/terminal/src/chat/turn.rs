@@ -43,6 +43,12 @@ pub(super) const NO_QUESTION: &str = "No tool asks anything.";
 /// Shown when there is no message to withdraw.
 pub(super) const NOTHING_QUEUED: &str = "No message is queued.";
 
+/// Shown when a turn did not end in time after it was stopped.
+const UNCONFIRMED: &str = "The server has not confirmed the stop: the turn may go on there.";
+
+/// Shown when what begins a turn was lost with the connection.
+const LOST: &str = "Not sent: the connection was lost before the server had it.";
+
 /// How long a turn may take to end after it was stopped.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -139,9 +145,9 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Sets the messages already queued after this turn.
-    pub(super) fn before(&mut self, queued: VecDeque<Queued>) {
-        self.story.queued = queued;
+    /// Begins by a message that was queued before these, and perhaps did not arrive.
+    pub(super) fn before(&mut self, queued: VecDeque<Queued>, may_be_lost: bool) {
+        (self.story.queued, self.story.may_be_lost) = (queued, may_be_lost);
     }
 
     /// Sends the command that begins the turn, with this model if one is given.
@@ -231,7 +237,10 @@ impl<'a> Turn<'a> {
                     self.view.refresh()?;
                     let overdue = self.stopping.is_some_and(|since| since.elapsed() > PATIENCE);
                     match overdue {
-                        true => Some(Ending::Interrupted),
+                        true => {
+                            self.view.line(&Line::Warning(UNCONFIRMED.to_owned()))?;
+                            Some(Ending::Interrupted)
+                        }
                         false => self.look_for_it().await?,
                     }
                 }
@@ -249,13 +258,23 @@ impl<'a> Turn<'a> {
             return Ok(None);
         }
         self.since = Instant::now();
-        Ok((!self.server.is_active(self.conversation_id).await?).then_some(Ending::Answered))
+        if self.server.is_active(self.conversation_id).await? {
+            return Ok(None);
+        }
+        if self.story.is_watched() {
+            return Ok(Some(Ending::Answered));
+        }
+        self.view.line(&Line::Error(LOST.to_owned()))?;
+        Ok(Some(Ending::Refused))
     }
 
     fn hear(&mut self, news: News) -> Result<Option<Ending>> {
         match news {
             News::Lost(tried) => self.view.status(Status::Reconnecting { tried, of: TRIES })?,
-            News::Back => self.story.resume(self.view)?,
+            News::Back => {
+                self.since = Instant::now();
+                self.story.resume(self.view)?;
+            }
             News::Said(message, json) => match *message {
                 ServerMessage::ChatDelta { event, cursor }
                     if event.conversation_id == *self.conversation_id =>

@@ -2,7 +2,7 @@ mod compaction;
 mod report;
 mod wait;
 
-use everturn_wire::{ConversationStatus, StepId, TargetRole};
+use everturn_wire::{ConversationStatus, QueuedMessage, StepId, TargetRole};
 use serde_json::json;
 
 use super::{super::view::Plain, *};
@@ -245,7 +245,7 @@ async fn queued_messages_are_taken_in_or_left_over() {
     let mut story = story();
     let queued = |text: &str| {
         let (id, text) = (format!("id of {text}"), text.to_owned());
-        Queued { id, text, is_there: false, is_unwanted: false }
+        Queued { id, text, is_there: false, may_be_lost: false, is_unwanted: false }
     };
     story.queued.extend(["one", "two"].map(queued));
     tell_to(&mut story, [EventBody::Steering { text: "one".to_owned() }]);
@@ -253,6 +253,32 @@ async fn queued_messages_are_taken_in_or_left_over() {
     story.queued[0].is_unwanted = true;
     let (_, err, _) = tell_to(&mut story, [EventBody::Steering { text: "two".to_owned() }]);
     assert_eq!(err, "Too late: it is sent already: two\n> two\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_sent_as_the_connection_broke_is_looked_for() {
+    let mut again = Story::of(Beginning::Again, Clock::default());
+    assert!(!again.is_awaited(), "its events are to come");
+    let mut view = Plain::new(Vec::new(), Vec::new(), false, false);
+    again.resume(&mut view).unwrap();
+    assert!(again.is_awaited());
+    let mut running = story();
+    tell_to(&mut running, []);
+    for id in ["there", "lost"] {
+        let (id, text) = (id.to_owned(), String::new());
+        running.queued.push_back(Queued {
+            id,
+            text,
+            is_there: false,
+            may_be_lost: false,
+            is_unwanted: false,
+        });
+    }
+    running.resume(&mut view).unwrap();
+    let queue = vec![QueuedMessage { message_id: "there".to_owned(), text: String::new() }];
+    tell_to(&mut running, [EventBody::QueueChanged { queue }]);
+    assert_eq!(running.queued.iter().map(|queued| queued.may_be_lost).collect::<Vec<_>>(), [false, true]);
+    assert!(!running.is_awaited());
 }
 
 #[tokio::test(start_paused = true)]

@@ -91,7 +91,13 @@ impl Turn<'_> {
         self.link.send(Command::ChatQueue { conversation_id, text: text.clone(), message_id }).await?;
         let line =
             Line::Note(format!("Queued: {} (/cancel takes it back)", wording::one_line(&text, QUEUED)));
-        self.story.queued.push_back(Queued { id, text, is_there: false, is_unwanted: false });
+        self.story.queued.push_back(Queued {
+            id,
+            text,
+            is_there: false,
+            may_be_lost: false,
+            is_unwanted: false,
+        });
         Ok(line)
     }
 
