@@ -7,6 +7,8 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
+#[cfg(unix)]
+use rustix::process::Signal;
 use tokio::process::Command;
 
 use super::file::OwnFile;
@@ -58,18 +60,26 @@ impl Child {
     }
 
     #[cfg(unix)]
-    fn hand_on(&self, signal: i32) {
-        use rustix::process::{Pid, Signal, kill_process};
+    fn hand_on(&self, mut signal: Signal) {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 
         let id = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        if let (Some(id), Some(signal)) = (id, Signal::from_named_raw(signal)) {
-            // An error means that it has ended.
-            let _ = kill_process(id, signal);
+        let Some(id) = id else { return };
+        if signal == Signal::CHILD {
+            let stopped = waitid(WaitId::Pid(id), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+            if !matches!(stopped, Ok(Some(_))) {
+                return;
+            }
+            // It stopped itself, as a program does at Ctrl-Z. The shell waits for us, and continues only us if asked for that.
+            let _ = kill_process(getpid(), Signal::STOP);
+            signal = Signal::CONT;
         }
+        // An error means that it has ended.
+        let _ = kill_process(id, signal);
     }
 
     #[cfg(not(unix))]
-    fn hand_on(&self, _: i32) {}
+    fn hand_on(&self, _: Signal) {}
 }
 
 fn not_run(name: &OsString, error: &io::Error) -> Result<ExitCode> {
@@ -92,50 +102,57 @@ fn code(status: std::process::ExitStatus) -> u8 {
     u8::try_from(code.unwrap_or(1) & 0xff).unwrap_or(1)
 }
 
-/// Signals that ask us to end.
+/// Signals for the program, and those that tell that it stopped.
 #[cfg(unix)]
 struct Signals {
-    handed_on: [(i32, tokio::signal::unix::Signal); 3],
+    handed_on: [(Signal, tokio::signal::unix::Signal); 3],
     /// Sent by a terminal to all of its programs.
-    of_terminal: tokio::signal::unix::Signal,
-    has_terminal: bool,
+    of_terminal: [(Signal, tokio::signal::unix::Signal); 2],
 }
 
 #[cfg(unix)]
 impl Signals {
     fn listen() -> io::Result<Self> {
-        use std::io::IsTerminal as _;
-        use tokio::signal::unix::{SignalKind, signal};
-
-        let listen = |kind: SignalKind| Ok::<_, io::Error>((kind.as_raw_value(), signal(kind)?));
+        let listen = |signal: Signal| {
+            Ok::<_, io::Error>((signal, tokio::signal::unix::signal(signal.as_raw().into())?))
+        };
         Ok(Self {
-            handed_on: [
-                listen(SignalKind::terminate())?,
-                listen(SignalKind::hangup())?,
-                listen(SignalKind::quit())?,
-            ],
-            of_terminal: signal(SignalKind::interrupt())?,
-            has_terminal: io::stdin().is_terminal(),
+            handed_on: [listen(Signal::TERM)?, listen(Signal::HUP)?, listen(Signal::CHILD)?],
+            of_terminal: [listen(Signal::INT)?, listen(Signal::QUIT)?],
         })
     }
 
     /// Returns the next signal to hand on. Cancel-safe.
-    async fn next(&mut self) -> i32 {
-        use tokio::signal::unix::SignalKind;
-
-        let [terminate, hangup, quit] = &mut self.handed_on;
+    async fn next(&mut self) -> Signal {
+        let [terminate, hangup, child] = &mut self.handed_on;
+        let [interrupt, quit] = &mut self.of_terminal;
         loop {
-            tokio::select! {
+            let signal = tokio::select! {
                 _ = terminate.1.recv() => return terminate.0,
                 _ = hangup.1.recv() => return hangup.0,
-                _ = quit.1.recv() => if !self.has_terminal { return quit.0 },
-                _ = self.of_terminal.recv() => if !self.has_terminal { return SignalKind::interrupt().as_raw_value() },
+                _ = child.1.recv() => return child.0,
+                _ = interrupt.1.recv() => interrupt.0,
+                _ = quit.1.recv() => quit.0,
+            };
+            if !is_in_foreground() {
+                return signal;
             }
         }
     }
 }
 
-/// A console sends its signals to all of its programs.
+/// Whether the signals of a terminal's keys reach us, and so the program, too.
+#[cfg(unix)]
+fn is_in_foreground() -> bool {
+    use rustix::{process::getpgrp, termios::tcgetpgrp};
+
+    std::fs::File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
+}
+
+/// None is handed on: a console sends its signals to all of its programs.
+#[cfg(not(unix))]
+type Signal = std::convert::Infallible;
+
 #[cfg(not(unix))]
 struct Signals(everturn_terminal::Interrupt);
 
@@ -145,7 +162,7 @@ impl Signals {
         everturn_terminal::Interrupt::listen().map(Self)
     }
 
-    async fn next(&mut self) -> i32 {
+    async fn next(&mut self) -> Signal {
         loop {
             self.0.next().await;
         }

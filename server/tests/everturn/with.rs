@@ -338,6 +338,27 @@ async fn signals_are_handed_on() {
     }
 }
 
+/// Returns the state of a process, as one letter.
+fn state(child: &Child) -> String {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id().unwrap())).unwrap();
+    stat.rsplit_once(") ").unwrap().1[..1].to_owned()
+}
+
+#[tokio::test]
+async fn a_program_that_stops_itself_stops_everturn_until_the_shell_continues_it() {
+    let home = Home::empty();
+    let child = home.command(&["with", "--", "sh", "-c", "kill -STOP $$; echo back"]).spawn().unwrap();
+    let stopped = async {
+        while state(&child) != "T" {
+            yield_now().await;
+        }
+    };
+    timeout(DEADLINE, stopped).await.expect("it stops with its program");
+    signal(&child, "-CONT").await;
+    let output = timeout(DEADLINE, child.wait_with_output()).await.unwrap().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "back\n"));
+}
+
 #[tokio::test]
 async fn a_program_ends_with_an_everturn_that_is_killed() {
     let home = Home::empty();
