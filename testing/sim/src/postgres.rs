@@ -153,6 +153,8 @@ impl PostgresServer {
 
     /// Kills it, as `kill -9` does. Its connections are lost.
     pub fn kill(&mut self) {
+        // Those of its connections, too: they could answer once more before they notice.
+        self.signal_all("-KILL");
         // It may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -198,7 +200,7 @@ impl PostgresServer {
     fn signal_all(&self, signal: &str) {
         let parent = self.process.id().to_string();
         let listed = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
-        let pids = listed.split_whitespace().chain([parent.as_str()]);
+        let pids = [parent.as_str()].into_iter().chain(listed.split_whitespace());
         // A child may have ended meanwhile.
         let _ = Command::new("kill").arg(signal).args(pids).stderr(Stdio::null()).status();
     }

@@ -23,7 +23,7 @@ const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
 /// Lines of Rust that ship, without tests.
-const LINES: usize = 104_700;
+const LINES: usize = 105_100;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
