@@ -14,7 +14,7 @@ use everturn_dialect::{
     conversation_of,
 };
 use everturn_orchestrator::{Error, RetryTurn, StartTurn, Started, SubscribeFrom, Take, Window};
-use everturn_wire::{Chunk, ConversationId, Role, Stopped};
+use everturn_wire::{Chunk, ConversationId, Image, Role, Stopped};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
@@ -71,9 +71,9 @@ async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response,
         )
         .into());
     };
-    if let Some(seq) = call.stands(&asked, &text).await? {
-        let mut what = RetryTurn::message(seq).text(text);
-        what.images = Some(images);
+    if let Some(seq) = call.stands(&asked, &text, &images).await? {
+        let mut what = RetryTurn::message(seq);
+        (what.text, what.images) = asked.is_edit.then_some((text, images)).unzip();
         (what.model, what.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
         (what.retry, what.approvals) = (asked.retry.clone(), asked.approvals);
         let started = api.orchestrator.retry_with(&asked.conversation_id, what).await?;
@@ -105,16 +105,16 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Returns the `seq` of the message if the conversation has it at its position. It is then answered again, or
-    /// edited.
-    async fn stands(&self, asked: &RunRequest, text: &str) -> Result<Option<u64>, Error> {
+    /// Returns the `seq` of the message if the conversation has it at its position: it is then answered again. Another one there is
+    /// superseded only by a client that asks for it; the list of any other may be out of date.
+    async fn stands(&self, asked: &RunRequest, text: &str, images: &[Image]) -> Result<Option<u64>, Error> {
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
         let Some(seq) = find_message(orchestrator, id, &asked.place).await? else { return Ok(None) };
-        if asked.has_answer_before {
+        if asked.is_edit {
             return Ok(Some(seq));
         }
         // The client may send only its last message, which may be equal to an earlier one.
-        if orchestrator.user_messages(id).await?.last() != Some(&seq) {
+        if !asked.has_answer_before && orchestrator.user_messages(id).await?.last() != Some(&seq) {
             return Ok(None);
         }
         let window = Window {
@@ -124,11 +124,21 @@ impl Call<'_> {
             ..Window::default()
         };
         let chunks = orchestrator.history(id, window).await?.chunks;
-        let mut said = chunks.iter().filter_map(|stored| match &*stored.chunk {
-            Chunk::Text { text } if stored.role == Role::User => Some(text),
-            _ => None,
-        });
-        Ok((said.next().is_some_and(|said| said == text)).then_some(seq))
+        let (mut said, mut shown) = ("", Vec::new());
+        for stored in chunks.iter().take_while(|stored| stored.role == Role::User) {
+            match &*stored.chunk {
+                Chunk::Image { url, mime_type } => {
+                    shown.push(Image { url: url.clone(), mime_type: mime_type.clone() });
+                }
+                Chunk::Text { text } => {
+                    said = text;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        // A client that connected was not told of the images.
+        Ok((said == text && (images.is_empty() || images == shown)).then_some(seq))
     }
 
     /// Streams a turn from its start.

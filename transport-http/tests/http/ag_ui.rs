@@ -88,8 +88,16 @@ async fn a_message_is_answered_and_kept_under_the_clients_own_id() {
     assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User more"]);
     asked.answer("More.");
     assert_eq!(text(&events(asking.await.unwrap()).await), "More.");
-    // The message after that answer is known, so it is answered again, or edited.
-    let asking = ask(&world, RUN, input(&json!([user("hi"), answer, user("less")])));
+    // The message after that answer is known, so it is answered again.
+    let asking = ask(&world, RUN, input(&json!([user("hi"), answer, user("more")])));
+    let asked = world.call().await;
+    assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User more"]);
+    asked.answer("Even more.");
+    assert_eq!(text(&events(asking.await.unwrap()).await), "Even more.");
+    // Another one in its place replaces it only if the client says so.
+    let mut edited = input(&json!([user("hi"), answer, user("less")]));
+    edited["forwardedProps"] = json!({ "everturn": { "edit": true } });
+    let asking = ask(&world, RUN, edited);
     let asked = world.call().await;
     assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User less"]);
     asked.answer("Less.");
@@ -106,6 +114,35 @@ async fn a_message_is_answered_and_kept_under_the_clients_own_id() {
     assert_eq!(asked.said().len(), 7);
     asked.answer("Again.");
     events(asking.await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_message_of_a_client_whose_list_is_out_of_date_is_added() {
+    let mut world = world().await;
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    world.call().await.answer("Hello");
+    let told = events(asking.await.unwrap()).await;
+    let answer = json!({ "id": told[1]["messageId"], "role": "assistant", "content": "Hello" });
+    let mut all = vec!["User hi", "Assistant Hello"];
+    let image = json!({ "type": "image", "source": { "type": "url", "value": "https://example.com/a.png" } });
+    let shown =
+        json!({ "id": "u", "role": "user", "content": [{ "type": "text", "text": "more" }, image.clone()] });
+    let greeting = json!({ "id": "hello", "role": "assistant", "content": "How can I help?" });
+    // The second tab has not seen the first one's message.
+    for (list, said) in [
+        (json!([user("hi"), answer, user("more")]), "User more"),
+        (json!([user("hi"), answer, user("other")]), "User other"),
+        (json!([user("hi"), answer, shown]), "User more"),
+        (json!([greeting, user("new here")]), "User new here"),
+    ] {
+        let asking = ask(&world, RUN, input(&list));
+        let asked = world.call().await;
+        all.push(said);
+        assert_eq!(asked.said(), all);
+        asked.answer("Yes.");
+        all.push("Assistant Yes.");
+        events(asking.await.unwrap()).await;
+    }
 }
 
 #[tokio::test]

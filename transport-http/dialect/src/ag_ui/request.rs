@@ -32,6 +32,8 @@ pub struct RunRequest {
     pub place: Place,
     /// Whether an answer by this server precedes it.
     pub has_answer_before: bool,
+    /// Whether it replaces the one at that position.
+    pub is_edit: bool,
     /// The model, by the client's name.
     pub model: Option<String>,
     /// Reasoning effort, in the provider's terms.
@@ -96,6 +98,7 @@ struct Options {
     reasoning_effort: Option<String>,
     retry: Option<RetrySettings>,
     approvals: Option<ApprovalMode>,
+    edit: bool,
 }
 
 #[derive(Deserialize)]
@@ -176,7 +179,7 @@ impl RunRequest {
         let props = lenient::object::<Props>(body.forwarded_props).unwrap_or_default();
         let options = props.everturn.as_deref().map(|options| serde_json::from_str(options.get()));
         let options = options.unwrap_or_else(|| Ok(Options::default()));
-        let Options { model, reasoning_effort, retry, approvals } =
+        let Options { model, reasoning_effort, retry, approvals, edit: is_edit } =
             options.map_err(|error| brief(format!("forwardedProps.everturn: {error}")))?;
         Ok(Self {
             conversation_id: conversation_of(&body.thread_id),
@@ -186,6 +189,7 @@ impl RunRequest {
             message,
             place,
             has_answer_before,
+            is_edit,
             model,
             reasoning_effort,
             retry,
@@ -266,10 +270,10 @@ impl<'de> Deserialize<'de> for Trail {
                             users += 1;
                             after.iter_mut().for_each(|(_, count)| *count += 1);
                         }
-                        // Its id begins with its turn's id.
+                        // Its id begins with its turn's id, unless an app wrote it, as a greeting.
                         "assistant" => {
-                            let turn = message.id.split('#').next().unwrap_or_default();
-                            after = Some((turn.to_owned(), 0));
+                            after =
+                                message.id.split_once('#').map(|(turn, _)| (turn.to_owned(), 0)).or(after);
                         }
                         _ => {}
                     }

@@ -15,9 +15,9 @@ pub struct Place {
 
 impl Place {
     /// Creates the position of the last message of a whole history: the last answer before it with the number of user
-    /// messages since then, and their number from the start.
+    /// messages since then. Only without an answer, their number from the start counts.
     pub(crate) fn at(after: Option<(String, usize)>, nth: usize) -> Self {
-        Self { answer: None, after, nth: Some(nth) }
+        Self { nth: after.is_none().then_some(nth), answer: None, after }
     }
 
     /// Returns the `seq` of the message. `turns`: the sealed turns. `messages`: the `seq` of each user message that is
@@ -34,6 +34,7 @@ impl Place {
         }
         match self.nth {
             Some(nth) => messages.get(nth.checked_sub(1)?).copied(),
+            None if self.after.is_some() => None,
             None => messages.last().copied(),
         }
     }
@@ -70,6 +71,7 @@ mod tests {
         assert_eq!(find(None, Some(("c", 2)), None), Some(8));
         assert_eq!(find(None, Some(("d", 1)), None), None, "it never arrived");
         assert_eq!(find(None, Some(("?", 1)), Some(2)), Some(3), "other ids: it is counted");
+        assert_eq!(find(None, Some(("?", 1)), None), None, "it follows an answer that is unknown");
         assert_eq!(find(None, None, Some(1)), Some(1));
         assert_eq!(find(None, None, Some(5)), None);
         assert_eq!(find(None, None, None), Some(8));

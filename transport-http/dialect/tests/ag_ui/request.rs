@@ -30,6 +30,11 @@ fn a_message_is_the_last_one() {
     let turn = TurnMetrics { first_seq: Some(1), last_seq: Some(2), ..TurnMetrics::new("t".into()) };
     assert_eq!(asked.place.find(std::slice::from_ref(&turn), &[1, 3]), Some(3), "it was said before");
     assert_eq!(asked.place.find(&[turn], &[1]), None, "it is new");
+    assert_eq!(asked.place.find(&[], &[1, 3]), None, "it follows an answer of another conversation");
+    let greeting = json!({ "id": "hello", "role": "assistant", "content": "How can I help?" });
+    let asked = read(&run(&json!([greeting, user("hi")]))).unwrap();
+    assert!(!asked.has_answer_before, "an app's greeting is no answer");
+    assert_eq!(asked.place.find(&[], &[1, 3]), Some(1));
 }
 
 #[test]
