@@ -22,7 +22,7 @@ use crate::{
     api::{Api, Doors},
     body::Unread,
     call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
-    chat_client::{Answered, Plain, answer_approval, end_turn, find_message, model},
+    chat_client::{Answered, NO_KEY, Plain, answer_approval, end_turn, find_message, model},
     events::Events,
     refusal::Refusal,
 };
@@ -71,7 +71,13 @@ async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response,
         )
         .into());
     };
-    if let Some(seq) = call.stands(&asked, &text, &images).await? {
+    // With a key, the turn is found by it, or is a new one.
+    let stands = match sent.key {
+        Some(_) if asked.is_edit => return Err(Refusal::bad(NO_KEY).into()),
+        Some(_) => None,
+        None => call.stands(&asked, &text, &images).await?,
+    };
+    if let Some(seq) = stands {
         let mut what = RetryTurn::message(seq);
         (what.text, what.images) = asked.is_edit.then_some((text, images)).unzip();
         (what.model, what.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
@@ -83,10 +89,11 @@ async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response,
     (start.model, start.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
     (start.retry, start.idempotency_key) = (asked.retry.clone(), sent.key);
     start.approvals = asked.approvals.unwrap_or_default();
-    let has_images = !start.images.is_empty();
+    // A queued message has no key, so a repeated request would add it again.
+    let can_wait = start.images.is_empty() && start.idempotency_key.is_none();
     match api.orchestrator.start(start.trace(sent.trace)).await {
         Ok(started) => Ok(call.follow(asked, started).await?),
-        Err(Error::Busy { .. }) if !has_images => Ok(call.queue(asked, text).await?),
+        Err(Error::Busy { .. }) if can_wait => Ok(call.queue(asked, text).await?),
         Err(error) => Err(error.into()),
     }
 }

@@ -9,6 +9,10 @@ use everturn_wire::{ApprovalAnswer, ApprovalRequest, ConversationId, Verdict};
 use crate::refusal::Refusal;
 pub(crate) use plain::Plain;
 
+/// Why a key is refused.
+pub(crate) const NO_KEY: &str =
+    "only a new message can have an Idempotency-Key: leave it out to answer or edit a message again";
+
 /// A client's answer to a request for approval.
 pub(crate) struct Answered<'a> {
     /// The key of the call.

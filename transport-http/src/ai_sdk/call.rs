@@ -11,7 +11,7 @@ use crate::{
     answer,
     api::Api,
     call::chat::Sent,
-    chat_client::{Answered, answer_approval, find_message, model},
+    chat_client::{Answered, NO_KEY, answer_approval, find_message, model},
     events::Events,
     refusal::Refusal,
 };
@@ -39,6 +39,9 @@ pub(super) async fn answer(
     mut asked: ChatRequest,
     sent: Sent,
 ) -> Result<Answer, Refusal> {
+    if sent.key.is_some() && matches!(asked.ask, Ask::Again { .. }) {
+        return Err(Refusal::bad(NO_KEY));
+    }
     asked.model = model(&api.orchestrator, asked.model)?;
     // Before the turn starts, so that a rejected request starts nothing.
     let place = api.stream_place()?;
@@ -95,9 +98,11 @@ impl Call<'_> {
         (start.model, start.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
         (start.retry, start.idempotency_key) = (asked.retry.clone(), sent.key);
         start.approvals = asked.approvals.unwrap_or_default();
+        // A queued message has no key, so a repeated request would add it again.
+        let can_wait = images.is_empty() && start.idempotency_key.is_none();
         match orchestrator.start(start.trace(sent.trace)).await {
             Ok(started) => self.follow(started).await,
-            Err(Error::Busy { .. }) if images.is_empty() => {
+            Err(Error::Busy { .. }) if can_wait => {
                 let told = orchestrator.enqueue(id, text.to_owned(), None).await?;
                 let running = if told.started_turn { self.running(id).await? } else { Answer::Nothing };
                 // The message must not be answered with nothing, even if its turn has ended already.

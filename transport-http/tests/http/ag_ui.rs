@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::{
-    client::{Answer, get, post},
+    client::{Answer, get, post, post_keyed},
     world,
     world::World,
 };
@@ -143,6 +143,25 @@ async fn a_message_of_a_client_whose_list_is_out_of_date_is_added() {
         all.push("Assistant Yes.");
         events(asking.await.unwrap()).await;
     }
+}
+
+#[tokio::test]
+async fn a_message_with_a_key_is_answered_once() {
+    let mut world = world().await;
+    let body = input(&json!([user("hi")]));
+    let (address, first) = (world.address, body.clone());
+    let asking = tokio::spawn(async move { post_keyed(address, RUN, "k", first).await });
+    let asked = world.call().await;
+    let (status, _) = refused(post_keyed(address, RUN, "other", body.clone()).await).await;
+    assert_eq!(status, 409, "a queued message has no key");
+    asked.answer("Hello");
+    let told = events(asking.await.unwrap()).await;
+    assert_eq!(events(post_keyed(address, RUN, "k", body.clone()).await).await, told);
+    let mut edit = body;
+    edit["forwardedProps"] = json!({ "everturn": { "edit": true } });
+    let (status, why) = refused(post_keyed(address, RUN, "k2", edit).await).await;
+    assert!(status == 400 && why.contains("Idempotency-Key"), "{why}");
+    assert!(world.has_no_call());
 }
 
 #[tokio::test]

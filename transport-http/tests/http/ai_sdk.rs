@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::{
-    client::{Answer, call, get, post, request},
+    client::{Answer, call, get, post, post_keyed, request},
     guarded,
     puppet::Call,
     world,
@@ -95,6 +95,32 @@ async fn a_message_is_answered_and_kept_under_the_clients_own_id() {
     assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User more"]);
     asked.answer("More.");
     assert_eq!(text(&chunks(asking.await.unwrap()).await), "More.");
+}
+
+#[tokio::test]
+async fn a_message_with_a_key_is_never_queued_or_answered_again() {
+    let mut world = world().await;
+    let asking = ask(&world, CHAT, submit(&json!([user("u", "hi")])));
+    let asked = world.call().await;
+    let more = submit(&json!([user("u2", "more")]));
+    for _ in 0..2 {
+        let (status, _) = refused(post_keyed(world.address, CHAT, "k", more.clone()).await).await;
+        assert_eq!(status, 409);
+    }
+    asked.answer("Hello");
+    chunks(asking.await.unwrap()).await;
+    let mut again = more.clone();
+    again["trigger"] = "regenerate-message".into();
+    let (status, why) = refused(post_keyed(world.address, CHAT, "k", again).await).await;
+    assert!(status == 400 && why.contains("Idempotency-Key"), "{why}");
+    // Nothing was queued, so the message is said once.
+    let (address, sent) = (world.address, more.clone());
+    let asking = tokio::spawn(async move { post_keyed(address, CHAT, "k", sent).await });
+    let asked = world.call().await;
+    assert_eq!(asked.said(), ["User hi", "Assistant Hello", "User more"]);
+    asked.answer("More.");
+    let told = chunks(asking.await.unwrap()).await;
+    assert_eq!(chunks(post_keyed(world.address, CHAT, "k", more).await).await, told);
 }
 
 #[tokio::test]

@@ -56,6 +56,12 @@ pub(crate) async fn post(address: SocketAddr, path: &str, body: Value) -> Answer
     call(address, request.unwrap()).await
 }
 
+/// Sends a POST request with a JSON body and an idempotency key.
+pub(crate) async fn post_keyed(address: SocketAddr, path: &str, key: &str, body: Value) -> Answer {
+    let request = request(Method::POST, address, path).header("content-type", "application/json");
+    call(address, request.header("idempotency-key", key).body(Body::from(body.to_string())).unwrap()).await
+}
+
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).unwrap().to_str().unwrap()
