@@ -376,9 +376,14 @@ test('the token is sent over HTTP and WebSocket', async () => {
 });
 
 test('an unknown conversation is reported', async () => {
+  const asked = [];
+  server.beforeAnswer = async (path) => path.endsWith('/status') && asked.push(path);
   await open('/#/c/nowhere');
   await page.locator('.notice').waitFor();
+  for (let calls = 0; calls < 10; calls += 1) await page.evaluate(async () => (await fetch('models')).text());
   assert.equal(await page.locator('.toast').count(), 0);
+  assert.equal(asked.length, 1);
+  assert.equal(commands('chat.subscribe').length, 1);
 });
 
 test('twenty thousand deltas arrive whole, and the page stays usable', async () => {
@@ -448,7 +453,7 @@ test('a queued message that begins the next turn is no longer shown as queued', 
 test('a message that cannot be queued goes back into the field', async () => {
   await open();
   const turn = await begin();
-  server.conversations.clear();
+  server.obeys = () => 'the queue is full';
   await send(page, 'Too much');
   await page.locator('.toast').waitFor();
   assert.equal(await page.locator('#prompt').inputValue(), 'Too much');

@@ -257,7 +257,8 @@ export class Conversation {
     this.#press.drop();
     release();
     if (wasAgain) this.#again.refused(why);
-    if (this.#resumed || GONE.test(why)) this.load(); // our cursor is not known any more
+    if (GONE.test(why)) this.#vanish();
+    else if (this.#resumed) this.load(); // our cursor is not known any more
     return wasAgain || this.isGone || this.#load !== null; // the answers of the load tell
   }
 

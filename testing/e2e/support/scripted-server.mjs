@@ -21,6 +21,8 @@ export class ScriptedServer {
   opensSockets = Promise.resolve();
   /** Called with each command of a client. */
   onCommand = () => {};
+  /** Whether a command is carried out: `(command) => true`. One that is not is lost, or refused with the text returned. */
+  obeys = () => true;
   models = ['demo/flaky', 'demo/other'];
   targets = []; // as `GET /targets` tells them
   usage = null; // what `GET /usage` tells, by what and from when
@@ -147,7 +149,9 @@ export class ScriptedServer {
   #obey(client, command) {
     this.commands.push(command);
     this.onCommand(command);
-    const { type, conversationId } = command;
+    const { type, conversationId, messageId } = command;
+    const verdict = this.obeys(command);
+    if (verdict !== true) return verdict && client.send({ type: 'chat.error', conversationId, messageId, message: verdict });
     const conversation = this.conversations.get(conversationId);
     if (type === 'chat.send') {
       const target = this.conversation(conversationId);
@@ -157,7 +161,7 @@ export class ScriptedServer {
       client.subscriptions.add(target.id);
       return target.begin(command.message, command.images);
     }
-    if (!conversation) return client.send({ type: 'chat.error', conversationId, message: 'no such conversation' });
+    if (!conversation) return client.send({ type: 'chat.error', conversationId, message: `there is no conversation ${conversationId}` });
     switch (type) {
       case 'chat.subscribe': {
         client.subscriptions.add(conversationId);
