@@ -139,6 +139,32 @@ test('a conversation has its own settings, which other pages see', async () => {
   assert.deepEqual([...first.wrongs, ...second.wrongs], []);
 });
 
+test('settings of a conversation are changed in it alone, wherever the page goes meanwhile', async () => {
+  await open();
+  await begin('one');
+  const first = conversationId();
+  await page.locator('#new').click();
+  await begin('two');
+  const second = conversationId();
+  const of = (id) => kept(`conversations/${id}/retry`);
+  for (const [at, elsewhere] of ['#/', `#/c/${first}`].entries()) {
+    await page.evaluate((id) => (location.hash = `#/c/${id}`), second);
+    await openSettings();
+    await changes(() => page.locator('#retry-preset').selectOption('interactive'));
+    await page.locator('#retry-count').fill(String(at + 4));
+    assert.equal(await changes(() => page.evaluate((hash) => (location.hash = hash), elsewhere)), 200);
+    await panel().waitFor({ state: 'hidden' });
+    assert.deepEqual([await kept(), await of(first)], [{}, {}], elsewhere);
+    assert.equal((await of(second)).maxRetries, at + 4);
+  }
+  // One that was deleted elsewhere has no settings any more.
+  await openSettings();
+  await fetch(`${server.url}/conversations/${first}`, { method: 'DELETE' });
+  await page.locator('.notice').waitFor();
+  assert.equal(await changes(() => page.locator('#retry-preset').selectOption('interactive')), 404);
+  assert.deepEqual(await kept(), {});
+});
+
 test('invalid settings are reported and change nothing', async () => {
   await open();
   await openSettings();

@@ -103,6 +103,7 @@ function route() {
   const id = /^#\/c\/(.+)$/.exec(location.hash)?.[1];
   setDrawer(false);
   if (open && open.id === id && (id || open.isEmpty)) return;
+  for (const panel of document.querySelectorAll(':popover-open')) panel.hidePopover(); // they are about the conversation
   if (open) {
     open.leave();
     dismiss('message');

@@ -32,6 +32,7 @@ const HIDDEN = { jitter: ['interactive', 'exponential'], revert: ['interactive',
 
 export class Settings {
   #number = 0; // of the last call: the answers of others are late
+  #here; // the conversation that was open when the panel was opened
   #fallback = new Fallback({ onChange: (chains) => this.#change({ fallbackChains: this.#inherits(chains) ? null : chains }) });
 
   /** `conversationId()`: the open conversation, if it exists already. `model()`: the selected model. */
@@ -64,7 +65,8 @@ export class Settings {
 
   #open() {
     const [here, all] = scopes;
-    here.disabled = this.conversationId() === undefined;
+    this.#here = this.conversationId();
+    here.disabled = this.#here === undefined;
     (here.disabled ? all : here).checked = true;
     this.load();
     this.#fallback.open(this.model()).catch(() => {}); // load() tells what is wrong
@@ -76,7 +78,7 @@ export class Settings {
 
   async #call(call) {
     const number = (this.#number += 1);
-    const id = scopes[0].checked ? this.conversationId() : undefined;
+    const id = scopes[0].checked ? this.#here : undefined;
     try {
       const state = await call(id);
       if (number === this.#number) this.#show(state, '');
