@@ -107,6 +107,10 @@ describe('with the real server', () => {
     const held = await page.evaluate(() => document.documentElement.outerHTML + JSON.stringify(localStorage));
     assert.ok(!held.includes(ann), 'a former token is nowhere on the page');
     assert.deepEqual(await findings(page), []);
+
+    await page.keyboard.press('Escape');
+    await page.locator('#list a', { hasText: 'ann · ' }).click();
+    await page.locator('.answer', { hasText: 'Hello' }).waitFor();
   });
 });
 

@@ -84,8 +84,8 @@ function noteClock(response) {
   clockAhead = Math.abs(ahead) > 2000 ? ahead : 0;
 }
 
-/** Whether this can be the id of a conversation on the server. */
-export const isConversationId = (id) => /^[\w.:-]{1,128}$/.test(id) && !/^\.{1,2}$/.test(id);
+/** Whether this can be the id of a conversation on the server; the administrator sees those of callers as `id@caller`. */
+export const isConversationId = (id) => /^[\w.:-]{1,128}(@[a-z0-9][a-z0-9._-]{0,31})?$/.test(id) && !/^\.{1,2}$/.test(id);
 
 const conversation = (id) => `conversations/${encodeURIComponent(id)}`;
 
