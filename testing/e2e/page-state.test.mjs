@@ -459,3 +459,34 @@ test('a message that cannot be queued goes back into the field', async () => {
   assert.equal(await page.locator('#prompt').inputValue(), 'Too much');
   assert.deepEqual(await bubbles(), [turn.prompt]);
 });
+
+test('messages that were refused or never confirmed are put before what is being written, with their images', async () => {
+  await open();
+  server.obeys = ({ type }) => type !== 'chat.send';
+  const image = (name) => ({ name, mimeType: 'image/gif', buffer: Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs=', 'base64') });
+  const attach = async (name, count) => {
+    await page.locator('#attach-file').setInputFiles([image(name)]);
+    await until((wanted) => document.querySelectorAll('#images li').length === wanted, count);
+  };
+  await attach('a.gif', 1);
+  await send(page, 'A long message');
+  await page.locator('#prompt').fill('x');
+  await attach('b.gif', 1);
+  server.cut();
+  await page.locator('.toast', { hasText: 'may not have arrived' }).waitFor();
+  assert.equal(await page.locator('#prompt').inputValue(), 'A long message\n\nx');
+  assert.equal(await page.locator('#images li').count(), 2);
+
+  server.obeys = () => true;
+  await until(() => document.querySelector('#connection').textContent === '');
+  const turn = await begin();
+  server.obeys = ({ text }) => text !== 'Lost' && (text !== 'Refused' || 'the queue is full');
+  for (const text of ['Lost', 'Queued', 'Refused']) await send(page, text);
+  await page.locator('.toast', { hasText: 'the queue is full' }).waitFor();
+  assert.equal(await page.locator('#prompt').inputValue(), 'Refused', 'that one alone');
+  await page.locator('#queue li', { hasText: 'Queued' }).waitFor();
+  server.cut();
+  await page.locator('.toast', { hasText: 'may not have arrived' }).waitFor();
+  assert.equal(await page.locator('#prompt').inputValue(), 'Lost\n\nRefused');
+  turn.end();
+});

@@ -87,6 +87,9 @@ function noteClock(response) {
 /** Whether this can be the id of a conversation on the server; the administrator sees those of callers as `id@caller`. */
 export const isConversationId = (id) => /^[\w.:-]{1,128}(@[a-z0-9][a-z0-9._-]{0,31})?$/.test(id) && !/^\.{1,2}$/.test(id);
 
+/** An id that nothing else has; `randomUUID` needs a secure context. */
+export const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+
 const conversation = (id) => `conversations/${encodeURIComponent(id)}`;
 
 /** The newest failed attempts of a turn, oldest first. */

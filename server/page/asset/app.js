@@ -17,6 +17,7 @@ import { Instructions } from './instructions.js';
 import { ConversationList } from './list.js';
 import { actions } from './manage.js';
 import { isMenuOpen, opensMenu } from './menu.js';
+import { joined } from './outgoing.js';
 import { Providers } from './providers.js';
 import * as question from './question.js';
 import { listen } from './revise.js';
@@ -210,15 +211,15 @@ function receive(message) {
       return settings.changed();
     case 'chat.error':
       if (id !== undefined && id !== open.id) return;
-      return refused(message.message);
+      return refused(message.message, message.messageId);
     case 'error':
       return toast(message.message, 'message');
   }
 }
 
-function refused(why) {
+function refused(why, messageId) {
   if (!open.refused(why)) toast(why, 'message');
-  giveBack();
+  giveBack(open.takeBack(true, messageId));
 }
 
 function adopt(id) {
@@ -231,12 +232,11 @@ function adopt(id) {
   list.mark(id);
 }
 
-/** Puts a text that was sent but not accepted back into the field. */
-function giveBack() {
-  const { text, images } = open.takeBack();
-  if (text && !composer.text) composer.text = text;
-  if (images.length > 0) composer.images.all = images;
-  return text !== '' || images.length > 0;
+/** Puts what was sent but not accepted back into the field, before what is being written. Returns whether there was something. */
+function giveBack({ text, images }) {
+  if (text) composer.text = joined(text, composer.text);
+  if (images.length > 0) composer.images.all = [...images, ...composer.images.all];
+  return Boolean(text) || images.length > 0;
 }
 
 function connected() {
@@ -270,7 +270,7 @@ function disconnected() {
   document.body.classList.add('offline');
   dock.isOffline = true;
   tellConnection();
-  if (giveBack()) toast('Connection lost while sending. Your message may not have arrived.', 'message');
+  if (giveBack(open.takeBack())) toast('Connection lost while sending. Your message may not have arrived.', 'message');
   list.load(); // asks for the token, should it be that
 }
 

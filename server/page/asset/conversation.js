@@ -17,7 +17,7 @@
 // If the stream and the status disagree for a while (because an event was lost or a server restarted), everything is
 // loaded again.
 import { Again } from './again.js';
-import { ApiError, getHistory, isConversationId, startTurn } from './api.js';
+import { ApiError, getHistory, isConversationId, newId, startTurn } from './api.js';
 import { withoutFiles } from './files.js';
 import { perFrame } from './frame.js';
 import { Outgoing } from './outgoing.js';
@@ -292,14 +292,15 @@ export class Conversation {
   /** Queues a text for the running turn. Returns false if there is no connection. */
   enqueue(text) {
     this.#resumed = false;
-    const sent = this.command('chat.queue', { text });
-    if (sent) this.#outgoing.queue(text);
+    const messageId = newId();
+    const sent = this.command('chat.queue', { text, messageId });
+    if (sent) this.#outgoing.queue(messageId, text);
     return sent;
   }
 
-  /** Takes the text and images that were sent but never confirmed, if any. */
-  takeBack() {
-    const taken = this.#outgoing.takeBack();
+  /** Takes the text and images that were sent but never confirmed, if any: of one refused message, or all. */
+  takeBack(isRefusal, messageId) {
+    const taken = isRefusal ? this.#outgoing.refused(messageId) : this.#outgoing.takeBack();
     this.#onChange();
     return taken;
   }

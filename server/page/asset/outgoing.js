@@ -2,11 +2,18 @@
 import { said } from './section.js';
 import * as transcript from './transcript.js';
 
-const CONFIRMS_QUEUE = new Set(['queue-changed', 'user-message', 'steering']);
+/** Texts, one after the other. */
+export const joined = (...texts) => texts.filter(Boolean).join('\n\n');
+
+/** Whether the server has a message that was sent to be queued. What a queued message became says its text alone. */
+const has = (event, messageId, text) =>
+  event.type === 'queue-changed'
+    ? event.queue.some((message) => message.messageId === messageId)
+    : ['user-message', 'steering'].includes(event.type) && event.text === text;
 
 export class Outgoing {
   #prompt = null; // begins a turn: { text, images, nodes }
-  #queued = ''; // was sent to be queued
+  #queued = new Map(); // texts that were sent to be queued, by message id
 
   /** Whether a turn has been requested that has not begun. */
   get isPending() {
@@ -29,12 +36,12 @@ export class Outgoing {
     transcript.toEnd();
   }
 
-  queue(text) {
-    this.#queued = text;
+  queue(messageId, text) {
+    this.#queued.set(messageId, text);
   }
 
   receive(event) {
-    if (CONFIRMS_QUEUE.has(event.type)) this.#queued = '';
+    for (const [messageId, text] of this.#queued) if (has(event, messageId, text)) this.#queued.delete(messageId);
   }
 
   /** The turn has begun. */
@@ -43,12 +50,20 @@ export class Outgoing {
     this.#prompt = null;
   }
 
-  /** Takes the text and images that were never confirmed, if any. */
-  takeBack() {
-    const { images } = this;
-    const text = this.#prompt?.text ?? this.#queued;
-    this.begun();
-    this.#queued = '';
+  /** Takes back a refused message: the queued one of this id; without one, that which was to begin a turn. */
+  refused(messageId) {
+    const text = messageId === undefined ? this.#prompt?.text : this.#queued.get(messageId);
+    const images = messageId === undefined ? this.images : [];
+    if (messageId === undefined) this.begun();
+    this.#queued.delete(messageId);
     return { text, images };
+  }
+
+  /** Takes back all texts and images that were never confirmed, if any. */
+  takeBack() {
+    const queued = [...this.#queued.values()];
+    this.#queued.clear();
+    const { text, images } = this.refused();
+    return { text: joined(text, ...queued), images };
   }
 }
