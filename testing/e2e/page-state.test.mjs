@@ -490,3 +490,26 @@ test('messages that were refused or never confirmed are put before what is being
   assert.equal(await page.locator('#prompt').inputValue(), 'Lost\n\nRefused');
   turn.end();
 });
+
+test('of two new conversations begun quickly, the second one gets its own answer', async () => {
+  await open();
+  server.obeys = ({ type }) => type !== 'chat.send'; // the answers come late
+  await send(page, 'First');
+  await page.locator('.bubble', { hasText: 'First' }).waitFor();
+  await page.locator('#new').click();
+  await until(() => !document.querySelector('.bubble'));
+  await send(page, 'Second');
+  await page.locator('.bubble', { hasText: 'Second' }).waitFor();
+  const [first, second] = commands('chat.send').map(({ conversationId }) => conversationId);
+  const answer = (conversationId, text) => {
+    for (const event of [{ type: 'user-message', text }, { type: 'text-delta', delta: `To ${text}.` }]) {
+      server.broadcast({ type: 'chat.delta', event: { ...event, conversationId, turnId: text } });
+    }
+  };
+  answer(first, 'First');
+  server.broadcast({ type: 'chat.error', conversationId: first, message: 'too many turns' });
+  answer(second, 'Second');
+  await shows('To Second.');
+  assert.equal(new URL(page.url()).hash, `#/c/${second}`);
+  assert.deepEqual(await bubbles(), ['Second']);
+});

@@ -171,11 +171,11 @@ export function getHistory(id, limit, beforeSeq) {
 export const getApprovals = (id) => get(`${conversation(id)}/approvals`);
 /** Answers a request for approval. */
 export const answerApproval = (id, answer) => call('POST', `${conversation(id)}/approvals`, answer);
-/** Starts a turn with a message that does not fit into a frame. Resolves to `{ id, cursor }` once it has begun: its conversation, and where its events begin. */
+/** Starts a turn with a message that does not fit into a frame. Resolves once it has begun, to where its events begin. */
 export async function startTurn(message) {
   const response = await answered('POST', 'chat', message, UPLOAD_MS);
   response.body.cancel(); // the socket has its events
-  return { id: response.headers.get('x-conversation-id'), cursor: response.headers.get('x-cursor') };
+  return response.headers.get('x-cursor');
 }
 
 /** Answers a question of a running tool. */

@@ -109,7 +109,7 @@ function route() {
     open.leave();
     dismiss('message');
   }
-  open = new Conversation({ id, socket, dock, onChange: render, onMade: adopt, onRefused: refused, model: () => composer.model });
+  open = new Conversation({ id, socket, dock, onChange: render, onRefused: refused, model: () => composer.model });
   isDue = false;
   composer.text = draftOf(id);
   composer.images.all = [];
@@ -198,9 +198,8 @@ function receive(message) {
   switch (message.type) {
     case 'chat.delta':
       targets.receive(message.event);
-      // Only our own subscriptions exist, so an unknown conversation is the one created by our first message.
-      if (!open.id && open.isRunning && message.event.type === 'user-message') adopt(id);
-      if (id !== open.id) return;
+      if (!open.isOf(id)) return;
+      if (!open.id) adopt(id);
       allowed.receive(message.event);
       return open.receive(message.event, message.cursor);
     case 'conversation.statusChanged':
@@ -210,7 +209,7 @@ function receive(message) {
     case 'retry.settingsChanged':
       return settings.changed();
     case 'chat.error':
-      if (id !== undefined && id !== open.id) return;
+      if (!open.isOf(id)) return;
       return refused(message.message, message.messageId);
     case 'error':
       return toast(message.message, 'message');

@@ -43,12 +43,12 @@ const WITH_REWINDS = { retry: { afterContent: 'rewind' }, extensions: true };
 
 export class Conversation {
   id;
+  #name; // the id that our first message asks for; it becomes `id` once the server has made it
   isGone = false; // there is no such conversation
   #socket;
   #model;
   #dock;
   #onChange;
-  #onMade;
   #onRefused;
   #again;
   #timeline = new Timeline();
@@ -70,12 +70,12 @@ export class Conversation {
   #drain = perFrame(() => this.#takeInbox());
 
   /**
-   * Without `id`, the conversation is created by its first message. `model()`: the selected model. `onMade(id)` and
-   * `onRefused(why)`: what became of a message that was sent without the socket.
+   * Without `id`, the conversation is created by its first message. `model()`: the selected model. `onRefused(why)`: a
+   * message that was sent without the socket was refused.
    */
-  constructor({ id, socket, dock, onChange, onMade, onRefused, model }) {
+  constructor({ id, socket, dock, onChange, onRefused, model }) {
     this.id = id;
-    [this.#onMade, this.#onRefused] = [onMade, onRefused];
+    this.#onRefused = onRefused;
     this.#socket = socket;
     this.#dock = dock;
     this.#onChange = onChange;
@@ -231,6 +231,11 @@ export class Conversation {
     this.#dock.hide();
   }
 
+  /** Whether a message of the server is about this conversation. */
+  isOf(id) {
+    return id === (this.id ?? this.#name);
+  }
+
   /** The id of the conversation that the first message created. */
   adopt(id) {
     this.id = id;
@@ -266,7 +271,8 @@ export class Conversation {
   send(message, model, images = [], modelSettings) {
     if (this.id !== undefined && !this.#isKnown) return false; // the server would make one of this name
     const pictures = images.length > 0 && { images: images.map(({ url, mimeType }) => ({ url, mimeType })) };
-    const command = { type: 'chat.send', conversationId: this.id, message, model, modelSettings, ...pictures, ...WITH_REWINDS };
+    this.#name = this.id ?? newId();
+    const command = { type: 'chat.send', conversationId: this.#name, message, model, modelSettings, ...pictures, ...WITH_REWINDS };
     const isLarge = images.reduce((sum, { url }) => sum + url.length, 0) > MOST_BY_SOCKET;
     if (isLarge ? !this.#socket.isOpen : !this.#socket.send(command)) return false;
     this.#resumed = false;
@@ -280,10 +286,8 @@ export class Conversation {
   /** Sends a message that is too large for the socket, which has its events all the same. */
   async #upload({ type, ...message }) {
     try {
-      const { id, cursor } = await startTurn(message);
-      if (this.#left || this.id) return;
-      this.#onMade(id);
-      this.#subscribed = this.command('chat.subscribe', { cursor, extensions: true });
+      const cursor = await startTurn(message);
+      if (!this.#left && !this.id) this.#socket.send({ type: 'chat.subscribe', conversationId: this.#name, cursor, extensions: true });
     } catch (error) {
       if (!this.#left) this.#onRefused(error instanceof ApiError ? error.message : 'The server cannot be reached. It may have received the message: look before sending it again.');
     }
