@@ -513,3 +513,45 @@ test('of two new conversations begun quickly, the second one gets its own answer
   assert.equal(new URL(page.url()).hash, `#/c/${second}`);
   assert.deepEqual(await bubbles(), ['Second']);
 });
+
+test('what was sent in a conversation that is no longer open is given back there, unless it arrived', async () => {
+  const [home, away] = [server.conversation(), server.conversation()];
+  for (const [conversation, text] of [[home, 'Home'], [away, 'Away']]) conversation.begin(text).end();
+  const go = async (text) => {
+    await page.locator('#list a', { hasText: text }).click();
+    await until((wanted) => document.querySelector('.bubble')?.textContent === wanted, text);
+  };
+  const sendAndGo = async (text) => {
+    const sent = commanded('chat.send');
+    await send(page, text);
+    await sent;
+    await go('Away');
+  };
+  const written = async () => {
+    await go('Home');
+    return page.locator('#prompt').inputValue();
+  };
+  await open(`/#/c/${home.id}`);
+  await go('Home');
+  server.obeys = ({ type }) => type !== 'chat.send'; // the answers come late
+  await sendAndGo('Refused');
+  server.broadcast({ type: 'chat.error', conversationId: home.id, message: 'no such model' });
+  await page.locator('.toast', { hasText: 'Not sent in “Home”: no such model' }).waitFor();
+  assert.equal(await page.locator('#prompt').inputValue(), '');
+  assert.equal(await written(), 'Refused');
+
+  await sendAndGo('Lost');
+  server.cut();
+  await page.locator('.toast', { hasText: 'Connection lost while sending in “Home”' }).waitFor();
+  await until(() => document.querySelector('#connection').textContent === '');
+  assert.equal(await written(), 'Lost');
+
+  await sendAndGo('Arrived');
+  const unsubscribed = commanded('chat.unsubscribe');
+  home.begin('Arrived').end();
+  assert.equal((await unsubscribed).conversationId, home.id);
+  const back = commanded('chat.subscribe');
+  server.cut();
+  await back;
+  assert.equal(await written(), '');
+});

@@ -94,6 +94,7 @@ question.listen(async (answer) => (await answerQuestion(open.id, answer)).answer
 approval.listen(async (answer) => (await answerApproval(open.id, answer)).answered);
 provide((turnId) => getAttempts(open.id, turnId));
 let open = null; // the conversation that is shown
+const closed = new Set(); // conversations that were left before all that was sent there was confirmed
 const models = new Map(); // by conversation: the model that was chosen for it here
 let modelOf = null; // the conversation of which the model is shown
 let wasTried = false; // to connect the socket
@@ -107,9 +108,11 @@ function route() {
   for (const panel of document.querySelectorAll(':popover-open')) panel.hidePopover(); // they are about the conversation
   if (open) {
     open.leave();
+    if (open.isUnconfirmed) closed.add(open);
     dismiss('message');
   }
-  open = new Conversation({ id, socket, dock, onChange: render, onRefused: refused, model: () => composer.model });
+  const made = new Conversation({ id, socket, dock, onChange: render, onRefused: (why) => refused(made, why), model: () => composer.model });
+  open = made;
   isDue = false;
   composer.text = draftOf(id);
   composer.images.all = [];
@@ -198,6 +201,8 @@ function receive(message) {
   switch (message.type) {
     case 'chat.delta':
       targets.receive(message.event);
+      for (const each of closed) if (each.isOf(id)) each.receiveLate(message.event);
+      forget(id);
       if (!open.isOf(id)) return;
       if (!open.id) adopt(id);
       allowed.receive(message.event);
@@ -209,17 +214,30 @@ function receive(message) {
     case 'retry.settingsChanged':
       return settings.changed();
     case 'chat.error':
-      if (!open.isOf(id)) return;
-      return refused(message.message, message.messageId);
+      for (const each of [open, ...closed]) if (each.isOf(id)) refused(each, message.message, message.messageId);
+      return forget(id);
     case 'error':
       return toast(message.message, 'message');
   }
 }
 
-function refused(why, messageId) {
-  if (!open.refused(why)) toast(why, 'message');
-  giveBack(open.takeBack(true, messageId));
+function refused(from, why, messageId) {
+  const isBack = giveBack(from, from.takeBack(true, messageId));
+  if (from === open && !open.refused(why)) toast(why, 'message');
+  if (from !== open && isBack) toast(`Not sent${where(from)}: ${why}`, 'message');
 }
+
+/** A conversation that was left needs no more events once nothing is unconfirmed. */
+function forget(id) {
+  for (const each of closed) {
+    if (!each.isOf(id) || each.isUnconfirmed) continue;
+    closed.delete(each);
+    if (!open.isOf(id)) each.unsubscribe();
+  }
+}
+
+/** In which conversation, if another one is open. */
+const where = ({ id, prompt }) => (id === open.id ? '' : ` in “${list.titleOf(id) || prompt || 'New conversation'}”`);
 
 function adopt(id) {
   keepDraft(undefined, '');
@@ -231,10 +249,11 @@ function adopt(id) {
   list.mark(id);
 }
 
-/** Puts what was sent but not accepted back into the field, before what is being written. Returns whether there was something. */
-function giveBack({ text, images }) {
-  if (text) composer.text = joined(text, composer.text);
-  if (images.length > 0) composer.images.all = [...images, ...composer.images.all];
+/** Puts what was sent but not accepted back into the field, before what is written there. Returns whether there was something. */
+function giveBack({ id }, { text, images }) {
+  if (text && id !== open.id) keepDraft(id, joined(text, draftOf(id)));
+  else if (text) composer.text = joined(text, composer.text);
+  if (images.length > 0 && id === open.id) composer.images.all = [...images, ...composer.images.all];
   return Boolean(text) || images.length > 0;
 }
 
@@ -269,7 +288,10 @@ function disconnected() {
   document.body.classList.add('offline');
   dock.isOffline = true;
   tellConnection();
-  if (giveBack(open.takeBack())) toast('Connection lost while sending. Your message may not have arrived.', 'message');
+  for (const each of [open, ...closed]) {
+    if (giveBack(each, each.takeBack())) toast(`Connection lost while sending${where(each)}. Your message may not have arrived.`, 'message');
+  }
+  closed.clear();
   list.load(); // asks for the token, should it be that
 }
 

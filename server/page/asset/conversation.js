@@ -226,9 +226,24 @@ export class Conversation {
   leave() {
     this.#left = true;
     this.#watchdog.rest();
-    if (this.#subscribed) this.command('chat.unsubscribe');
+    if (this.#subscribed && !this.isUnconfirmed) this.unsubscribe();
     this.#press.drop();
     this.#dock.hide();
+  }
+
+  /** Whether something was sent that the server has not confirmed. */
+  get isUnconfirmed() {
+    return this.#outgoing.isUnconfirmed;
+  }
+
+  /** Handles an event that came after the conversation was closed. */
+  receiveLate(event) {
+    if (isBegin(event)) this.#outgoing.begun();
+    this.#outgoing.receive(event);
+  }
+
+  unsubscribe() {
+    this.#socket.send({ type: 'chat.unsubscribe', conversationId: this.id ?? this.#name });
   }
 
   /** Whether a message of the server is about this conversation. */
@@ -287,9 +302,10 @@ export class Conversation {
   async #upload({ type, ...message }) {
     try {
       const cursor = await startTurn(message);
-      if (!this.#left && !this.id) this.#socket.send({ type: 'chat.subscribe', conversationId: this.#name, cursor, extensions: true });
+      if (this.#left) this.#outgoing.begun();
+      else if (!this.id) this.#socket.send({ type: 'chat.subscribe', conversationId: this.#name, cursor, extensions: true });
     } catch (error) {
-      if (!this.#left) this.#onRefused(error instanceof ApiError ? error.message : 'The server cannot be reached. It may have received the message: look before sending it again.');
+      this.#onRefused(error instanceof ApiError ? error.message : 'The server cannot be reached. It may have received the message: look before sending it again.');
     }
   }
 

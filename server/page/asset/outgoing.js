@@ -20,6 +20,10 @@ export class Outgoing {
     return this.#prompt !== null;
   }
 
+  get isUnconfirmed() {
+    return this.isPending || this.#queued.size > 0;
+  }
+
   /** Their nodes in the transcript. */
   get nodes() {
     return this.#prompt ? this.#prompt.nodes : [];
