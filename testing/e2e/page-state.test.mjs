@@ -555,3 +555,24 @@ test('what was sent in a conversation that is no longer open is given back there
   await back;
   assert.equal(await written(), '');
 });
+
+test('an edited message that cannot be sent while a turn runs says so', async () => {
+  await open();
+  const turn = await begin('First');
+  turn.tell({ type: 'turn-start', messageSeq: 1 });
+  turn.end();
+  await sealed();
+  await page.locator('.user', { hasText: 'First' }).hover();
+  await page.locator('.user .edit').click();
+  await page.locator('.revision textarea').fill('Better');
+  const other = turn.conversation.begin('By somebody else');
+  await page.locator('.bubble', { hasText: 'By somebody else' }).waitFor();
+  await page.locator('.revision button[type=submit]').click();
+  await page.locator('.revision [role=alert]', { hasText: 'wait until the answer has ended' }).waitFor();
+  assert.equal(await page.locator('.revision textarea').isEnabled(), true);
+  other.end();
+  await sealed();
+  const retried = commanded('chat.retry');
+  await page.locator('.revision button[type=submit]').click();
+  assert.equal((await retried).message, 'Better');
+});

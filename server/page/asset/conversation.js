@@ -339,7 +339,8 @@ export class Conversation {
 
   /** Answers a message again, or an edited version of it: `{ seq, message?, model? }`. */
   revise(what) {
-    if (this.isRunning || !Number.isInteger(what.seq)) return release();
+    if (this.isRunning) return release('Not sent: wait until the answer has ended, or stop it.');
+    if (!Number.isInteger(what.seq)) return release('Not sent: the message is not stored yet.');
     this.#askAgain({ ...what, turnId: this.#timeline.lastTurn });
   }
 

@@ -34,9 +34,10 @@ export function editOffer(text) {
   return button;
 }
 
-/** The server refused: the edited message can be sent again. */
-export function release() {
+/** The edited message was not taken, and can be sent again; `why` is said beside it. */
+export function release(why = '') {
   for (const part of column.querySelectorAll('.revision :disabled')) part.disabled = false;
+  for (const problem of column.querySelectorAll('.revision [role=alert]')) problem.textContent = why;
 }
 
 /** Runs `change`, which shows the messages anew. One that is being edited stays so, with what was written. */
@@ -57,7 +58,8 @@ function edit(message, former, text) {
   const field = element('textarea', { value: text, ariaLabel: 'Message', rows: Math.min(text.split('\n').length + 1, 12) });
   const send = element('button', { type: 'submit', className: 'button strong' }, 'Send');
   const cancel = element('button', { type: 'button', className: 'button' }, 'Cancel');
-  const form = element('form', { className: 'revision', former }, field, element('div', { className: 'row' }, cancel, send));
+  const problem = element('p', { className: 'field-problem', role: 'alert' });
+  const form = element('form', { className: 'revision', former }, field, problem, element('div', { className: 'row' }, cancel, send));
   const leave = () => {
     message.classList.remove('editing');
     passFocus(form, message.querySelector('.edit'));
@@ -74,6 +76,7 @@ function edit(message, former, text) {
     event.preventDefault();
     const revised = withFilesOf(former, field.value.trim());
     if (!revised || field.disabled) return;
+    problem.textContent = '';
     for (const part of [field, send]) part.disabled = true;
     onRevise({ seq: Number(message.dataset.seq), message: revised });
   });
