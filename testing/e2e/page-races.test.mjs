@@ -125,6 +125,29 @@ test('a message that is being edited stays so when the conversation is loaded ag
   assert.equal(provider.requests.at(-1).said.at(-1), 'Better');
 });
 
+test('a message that is too long is not sent, new or edited', async () => {
+  await ask('First', 'One.');
+  const write = (field, text) => page.locator(field).evaluate((node, written) => (node.value = written), text);
+  const long = 'ä'.repeat(600_000);
+  await write('#prompt', long);
+  await page.locator('#send').click();
+  await page.locator('.toast', { hasText: 'at most 1 MiB' }).waitFor();
+  assert.equal(await page.locator('#prompt').evaluate((node) => node.value.length), long.length);
+  await page.locator('.user', { hasText: 'First' }).hover();
+  await page.locator('.user .edit').click();
+  // Controls are escaped, which makes the frame too large for the socket.
+  for (const text of [long, '\x01'.repeat(1_000_000)]) {
+    await write('.revision textarea', text);
+    await page.locator('.revision button[type=submit]').click();
+    await page.locator('.revision [role=alert]', { hasText: 'at most 1 MiB' }).waitFor();
+    await page.locator('.revision textarea').fill('Better');
+  }
+  provider.says('Two.');
+  await page.locator('.revision button[type=submit]').click();
+  await shows('Two.');
+  assert.equal(provider.requests.at(-1).said.at(-1), 'Better');
+});
+
 test('an image that was read late does not end up in another conversation, and is waited for before its message is sent', async () => {
   await ask('First', 'One.');
   /** Large files are decoded, which the test holds back. */

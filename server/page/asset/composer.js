@@ -2,10 +2,11 @@
 import { getModels } from './api.js';
 import { setModels } from './choice.js';
 import { byId, element } from './element.js';
-import { Files } from './files.js';
+import { Files, tooLong } from './files.js';
 import { hasKeyboard, passFocus, sendsOnEnter } from './focus.js';
 import { Images } from './images.js';
 import { Requests } from './requests.js';
+import { toast } from './toast.js';
 
 const MODEL_KEY = 'everturn.model';
 const DEMO = 'demo/flaky';
@@ -31,6 +32,8 @@ export class Composer {
       if (reading) return void reading.then((isWanted) => isWanted && this.submit());
       const text = this.files.with(field.value.trim());
       const images = this.images.all;
+      const problem = tooLong(text);
+      if (problem) return toast(problem, 'message');
       if ((!text && images.length === 0) || !onSubmit(text, images)) return;
       this.text = '';
       this.images.all = [];

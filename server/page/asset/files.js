@@ -8,6 +8,8 @@ const list = byId('files');
 /** Maximum size of a file and of all files of a message, in bytes. A message must fit into one frame. */
 const MOST = 400_000;
 const LONGEST_NAME = 100;
+/** Maximum length of a message with its files, in bytes, as it is sent: the socket is closed if a frame is too large. */
+const MOST_TEXT = 1_048_576;
 
 /** A file as it is written into a message. */
 const WRITTEN = /\n*<file name="([^"\n]*)">\n([^]*?)\n<\/file>(?=\n|$)/g;
@@ -66,6 +68,9 @@ export class Files {
     return element('li', {}, element('span', {}, file.name), remove);
   }
 }
+
+/** What is wrong with a message that is too long; empty if nothing is. */
+export const tooLong = (text) => (new Blob([JSON.stringify(text)]).size > MOST_TEXT ? 'Not sent: a message has at most 1 MiB of text.' : '');
 
 /** A message without its files. */
 export const withoutFiles = (text) => text.replaceAll(WRITTEN, '').trim();

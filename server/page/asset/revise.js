@@ -1,7 +1,7 @@
 // The actions to answer a message again and to edit it. They identify the message by the `seq` of its chunk.
 import { modelChoice } from './choice.js';
 import { byId, element } from './element.js';
-import { withFilesOf, withoutFiles } from './files.js';
+import { tooLong, withFilesOf, withoutFiles } from './files.js';
 import { passFocus, sendsOnEnter } from './focus.js';
 import { answersIn, copyOffer } from './source.js';
 
@@ -76,7 +76,8 @@ function edit(message, former, text) {
     event.preventDefault();
     const revised = withFilesOf(former, field.value.trim());
     if (!revised || field.disabled) return;
-    problem.textContent = '';
+    problem.textContent = tooLong(revised);
+    if (problem.textContent) return;
     for (const part of [field, send]) part.disabled = true;
     onRevise({ seq: Number(message.dataset.seq), message: revised });
   });
