@@ -37,7 +37,7 @@ use crate::{
     leader::Leader,
 };
 pub(crate) use list::NatsList;
-use projection::Projection;
+pub(crate) use projection::Projection;
 use shared::Shared;
 
 /// How long the newest message may take to be delivered before the leader is asked whether there is one to wait for: it may

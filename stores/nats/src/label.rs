@@ -14,7 +14,11 @@ use crate::{
 /// The version of the format of headers and content. A newer one is refused.
 pub(crate) const FORMAT: u32 = 1;
 
-/// How long the mark of a removal is kept. An append from before the removal that is still in some buffer is refused as long.
+/// Header: the server deletes the message after this time.
+pub(crate) const TTL: &str = "Nats-TTL";
+
+/// How long the mark of a removal is kept once all that it hides is deleted. An append from before the removal that is still in some
+/// buffer is refused as long.
 pub(crate) const REMOVAL_KEPT: Duration = Duration::from_secs(60 * 60);
 
 /// Maximum length of the headers, in bytes. The server accepts 64 KiB.

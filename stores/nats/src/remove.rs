@@ -6,19 +6,16 @@ use everturn_wire::ConversationId;
 use crate::{
     attempt::Attempt,
     garbage,
+    index::Projection,
     journal::NatsJournal,
-    label::{Label, Last, REMOVAL_KEPT},
+    label::{Label, Last, REMOVAL_KEPT, TTL},
 };
-
-/// Header: the server deletes the message after this time.
-const TTL: &str = "Nats-TTL";
 
 impl NatsJournal {
     pub(crate) async fn remove_all(&self, id: &ConversationId) -> Result<bool, JournalError> {
         loop {
             let Some(last) = self.last(id).await? else {
-                // Deletes what an interrupted removal left.
-                self.purge_removed(id).await?;
+                self.complete_removal(id).await?;
                 return Ok(false);
             };
             match self.remove_at(id, &last).await {
@@ -42,38 +39,61 @@ impl NatsJournal {
                 Err(error) => return Err(error),
             }
         }
+        for id in self.index.read(Projection::interrupted).await? {
+            self.complete_removal(&id).await?;
+        }
         garbage::sweep(self, garbage::OLD).await?;
         Ok(removed)
     }
 
     /// Removes a conversation if this is still its last append.
     async fn remove_at(&self, id: &ConversationId, last: &Last) -> Result<(), JournalError> {
+        // Without an end: if this process ends now, the conversation must not come back.
+        let mark = self.mark(id, last, None).await?;
+        self.purge_before(id, mark).await
+    }
+
+    /// Continues a removal, if the last append is one that was interrupted.
+    async fn complete_removal(&self, id: &ConversationId) -> Result<(), JournalError> {
+        match self.leader.last(&self.leader.names().appends(id)).await? {
+            Some(mark) if mark.headers.get(TTL).is_none() && mark.label(id)?.removes() => {
+                self.purge_before(id, mark.last(id)?).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Deletes what is older than this mark, then has the mark expire: nothing is left for it to hide.
+    async fn purge_before(&self, id: &ConversationId, mark: Last) -> Result<(), JournalError> {
+        let names = self.leader.names();
+        for subject in [names.appends(id), names.titles(id), names.parts_of(id)] {
+            // What is newer belongs to another conversation of this name.
+            self.leader.purge(&subject, Some(mark.version)).await?;
+        }
+        match self.mark(id, &mark, Some(format!("{}s", REMOVAL_KEPT.as_secs()))).await {
+            // Stale: another conversation has begun, which needs no mark before it.
+            Ok(_) | Err(JournalError::Stale { .. }) => {
+                self.leader.purge(&names.appends(id), Some(mark.version + 1)).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Marks a conversation as removed, after this append. Returns the mark.
+    async fn mark(
+        &self,
+        id: &ConversationId,
+        last: &Last,
+        expires: Option<String>,
+    ) -> Result<Last, JournalError> {
         let label = Label::removal(self.next_append(), last);
         let subject = self.leader.names().appends(id);
-        let attempt = Attempt::new(&self.leader, &self.lost, id, subject, last.version, label);
-        let mark = attempt.header(TTL, format!("{}s", REMOVAL_KEPT.as_secs())).settle(0).await?;
-        self.cache.saw(id, mark.0);
-        let names = self.leader.names();
-        self.leader.purge(&names.appends(id), Some(mark.0)).await?;
-        self.purge_rest(id).await
-    }
-
-    /// Deletes what an interrupted removal left, if the last append is a removal.
-    async fn purge_removed(&self, id: &ConversationId) -> Result<(), JournalError> {
-        let subject = self.leader.names().appends(id);
-        let Some(mark) = self.leader.last(&subject).await? else { return Ok(()) };
-        if !mark.label(id)?.removes()
-            || self.leader.next(&subject, 1).await?.is_some_and(|first| first.sequence == mark.sequence)
-        {
-            return Ok(());
+        let mut attempt = Attempt::new(&self.leader, &self.lost, id, subject, last.version, label);
+        if let Some(after) = expires {
+            attempt = attempt.header(TTL, after);
         }
-        self.leader.purge(&subject, Some(mark.sequence)).await
-    }
-
-    /// Deletes the titles and parts of a removed conversation.
-    async fn purge_rest(&self, id: &ConversationId) -> Result<(), JournalError> {
-        let names = self.leader.names();
-        self.leader.purge(&names.titles(id), None).await?;
-        self.leader.purge(&names.parts_of(id), None).await
+        let version = attempt.settle(0).await?.0;
+        self.cache.saw(id, version);
+        Ok(Last { version, label: attempt.label })
     }
 }

@@ -202,7 +202,9 @@ fn append(
 ) -> Result<Option<ListEvent>, Unreadable> {
     let Brief { removes, wait } = Brief::read(headers)?;
     if removes {
-        return Ok(projection.remove(id).then(|| ListEvent::Removed(id.clone())));
+        let is_complete = headers.get(label::TTL).is_some();
+        let was_listed = if is_complete { projection.remove(id) } else { projection.interrupt(id) };
+        return Ok(was_listed.then(|| ListEvent::Removed(id.clone())));
     }
     let (born, head) = (label::born(headers)?, label::head(headers)?);
     let listed = projection.append(id, Append { version, born, owner, head, wait });

@@ -28,6 +28,8 @@ pub(crate) struct Projection {
     waits: BTreeMap<ConversationId, Wait>,
     /// Titles that were read before the first append of their conversation.
     early: BTreeMap<ConversationId, (Born, Box<str>)>,
+    /// Those whose removal has begun and is not known to be complete.
+    interrupted: BTreeSet<ConversationId>,
     words: Words,
 }
 
@@ -72,6 +74,7 @@ impl Projection {
         if was.is_some_and(|was| was.version >= version) {
             return None;
         }
+        self.interrupted.remove(id);
         let early = self.early.remove(id).filter(|(of, _)| *of == born);
         let kept = was.filter(|was| was.renamed && was.born == born).map(|was| was.title.clone());
         let given = early.map(|(_, title)| title).or(kept);
@@ -137,8 +140,21 @@ impl Projection {
     pub(super) fn remove(&mut self, id: &ConversationId) -> bool {
         self.early.remove(id);
         self.waits.remove(id);
+        self.interrupted.remove(id);
         let Some(was) = self.conversations.remove(id) else { return false };
         self.unlist(id, was.last_activity_at)
+    }
+
+    /// Forgets a conversation whose removal is not complete. Returns whether it was listed.
+    pub(super) fn interrupt(&mut self, id: &ConversationId) -> bool {
+        let was_listed = self.remove(id);
+        self.interrupted.insert(id.clone());
+        was_listed
+    }
+
+    /// Returns the conversations whose removal is not known to be complete.
+    pub(crate) fn interrupted(&self) -> Vec<ConversationId> {
+        self.interrupted.iter().cloned().collect()
     }
 
     /// Removes a conversation from the list. Returns whether it was there.

@@ -9,7 +9,7 @@ use everturn_wire::{Chunk, Role, StoredChunk};
 use crate::support::{Server, head, numbered};
 
 /// Returns a commit with an image of this many bytes.
-fn image(bytes: usize) -> everturn_orchestrator::Commit {
+pub(crate) fn image(bytes: usize) -> everturn_orchestrator::Commit {
     // Not the same everywhere, so that parts in another order are noticed.
     let data: String = (0_u32..).flat_map(|n| char::from_digit(n % 7919 % 36, 36)).take(bytes).collect();
     let url = format!("data:image/png;base64,{data}");

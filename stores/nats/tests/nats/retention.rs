@@ -103,7 +103,7 @@ async fn what_is_dropped_by_several_nodes_at_once_is_dropped_once() {
 }
 
 /// Returns options to reach the same journal through a gate.
-fn behind(gate: &Gate, options: &Options) -> Options {
+pub(crate) fn behind(gate: &Gate, options: &Options) -> Options {
     let mut behind = Options::new([gate.url.clone()]);
     behind.prefix.clone_from(&options.prefix);
     behind.settled_after = options.settled_after;
