@@ -20,6 +20,11 @@ impl NatsJournal {
             headers.insert(title::TITLE, json);
         }
         let sequence = self.leader.store_anyhow(&subject, headers, title.into()).await?;
+        // If the conversation was removed meanwhile, that may have been too early to delete this title, too.
+        if self.last(id).await?.is_none_or(|now| now.label.born != last.label.born) {
+            self.leader.delete(sequence).await;
+            return Ok(false);
+        }
         // Only the last one counts. If this fails, the next renaming or removal does it.
         let _ = self.leader.purge(&subject, Some(sequence)).await;
         Ok(true)

@@ -3,7 +3,11 @@
 use everturn_orchestrator::{Journal, Page, Version};
 use everturn_store_nats::NatsJournal;
 
-use crate::support::{Server, numbered};
+use crate::{
+    relay::{Direction, Gate},
+    retention::behind,
+    support::{Server, numbered},
+};
 
 #[tokio::test]
 async fn renaming_does_not_disturb_a_writer() {
@@ -51,4 +55,32 @@ async fn a_long_list_has_the_titles_of_the_renamed() {
     assert_eq!(listed.len(), 300);
     let renamed = listed.iter().map(|(_, head)| head.title.as_str()).filter(|title| *title != "numbers");
     assert_eq!(renamed.collect::<Vec<_>>(), ["title 300", "title 200", "title 100"]);
+}
+
+#[tokio::test]
+async fn a_title_of_a_conversation_that_is_removed_meanwhile_is_deleted() {
+    let Some(server) = Server::start("").await else { return };
+    for sent in (50_usize..).step_by(100) {
+        let options = server.options();
+        let journal = NatsJournal::connect(&options).await.unwrap();
+        journal.append(&"c".into(), Version(0), numbered(1, "text")).await.unwrap();
+        let gate = Gate::to(server.server.url(), Direction::Requests).await;
+        let late = NatsJournal::connect(&behind(&gate, &options)).await.unwrap();
+        gate.close_after(sent);
+        let mut renaming = tokio::spawn(async move { late.rename(&"c".into(), "title".to_owned()).await });
+        tokio::select! {
+            biased;
+            renamed = &mut renaming => {
+                assert_eq!(renamed.unwrap(), Ok(true));
+                assert!(sent > 400, "{sent}");
+                break;
+            }
+            () = gate.closed() => {}
+        }
+        assert!(journal.remove(&"c".into()).await.unwrap());
+        gate.open();
+        renaming.await.unwrap().unwrap();
+        let left = server.subjects(&journal, "t.>").await;
+        assert!(left.is_empty(), "after {sent} bytes, {left:?}");
+    }
 }
