@@ -576,3 +576,27 @@ test('an edited message that cannot be sent while a turn runs says so', async ()
   await page.locator('.revision button[type=submit]').click();
   assert.equal((await retried).message, 'Better');
 });
+
+test('an edited message that was answered while the connection was away is not sent again', async () => {
+  await open();
+  const turn = await begin('First');
+  turn.tell({ type: 'turn-start', messageSeq: 1 });
+  turn.end();
+  await sealed();
+  await page.locator('.user', { hasText: 'First' }).hover();
+  await page.locator('.user .edit').click();
+  await page.locator('.revision textarea').fill('Better');
+  server.obeys = ({ type, message }) => {
+    if (type !== 'chat.retry') return true;
+    server.cut();
+    const unseen = turn.conversation.begin(message);
+    unseen.say('Two.');
+    unseen.end();
+    return false;
+  };
+  await page.locator('.revision button[type=submit]').click();
+  await shows('Two.');
+  await begin('Next'); // comes after what is sent again
+  assert.equal(commands('chat.retry').length, 1);
+  assert.equal(await page.locator('.toast').count(), 0);
+});

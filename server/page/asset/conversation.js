@@ -350,8 +350,8 @@ export class Conversation {
 
   /** The state that a button refers to. */
   get #now() {
-    const [{ turnId, isRunning }, { stage, retry }] = [this.#timeline, this.#dock];
-    return { turnId, isRunning, isPending: this.#outgoing.isPending, stage, retry, unfinished: this.#unfinished };
+    const [{ turnId, isRunning, lastTurn }, { stage, retry }] = [this.#timeline, this.#dock];
+    return { turnId, isRunning, lastTurn, isPending: this.#outgoing.isPending, stage, retry, unfinished: this.#unfinished };
   }
 
   #takeInbox() {

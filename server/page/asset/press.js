@@ -59,7 +59,7 @@ export class Press {
   /**
    * Drops the command if its effect is seen, and sends a command again that may have been lost. `now`: the last
    * streamed turn and whether it runs; whether one has yet to begin (`isPending`); the state of its retries (`retry`,
-   * null if none) and of its step (`stage`); the last turn if it can be repeated (`unfinished`).
+   * null if none) and of its step (`stage`); the last turn (`lastTurn`), and the same if it can be repeated (`unfinished`).
    */
   settle(now) {
     if (!this.#given) return;
@@ -75,7 +75,7 @@ export class Press {
 }
 
 function isOver({ type, fields, turnId, stage }, now) {
-  if (type === 'chat.retry' && fields.seq !== undefined) return now.isRunning;
+  if (type === 'chat.retry' && fields.seq !== undefined) return now.isRunning || now.lastTurn !== fields.turnId;
   if (type === 'chat.retry') return now.isRunning || now.unfinished !== fields.turnId;
   if (turnId === undefined && now.isPending) return false;
   if (!now.isRunning || (turnId !== undefined && turnId !== now.turnId)) return true;
