@@ -38,7 +38,7 @@ files! {
     "frame.js" "history.js" "icon.svg" "images.js" "index.html" "instructions.js" "list.js" "login.js" "manage.js" "mark.js" "markdown.js" "maths.js" "menu.js" "nodes.js" "notify.js" "outgoing.js" "panel.js" "passage.js" "patch.js" "permission.js" "picture.js"
     "press.js" "providers.js" "question.js" "readable.js" "render.js" "report.js" "requests.js" "revise.js" "search.js" "section.js" "settings.js" "shelf.js" "shortcuts.js" "silence.js" "snapshot.js" "socket.js" "source.js" "start.js" "stored.js"
     "style.css" "syntax.js" "targets.js" "theme.js" "timeline.js" "toast.js" "token.js" "tool.js" "tools.js" "transcript.js" "turn.js" "typeset.js" "unfinished.js" "usage.js"
-    "visible.js" "watchdog.js" "wording.js"
+    "visible.js" "watchdog.js" "wording.js" "written.js"
 
     // Copied by testing/e2e/vendor.mjs.
     "vendor/dompurify/LICENSE.txt" "vendor/dompurify/purify.es.mjs"

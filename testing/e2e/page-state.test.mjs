@@ -600,3 +600,48 @@ test('an edited message that was answered while the connection was away is not s
   assert.equal(commands('chat.retry').length, 1);
   assert.equal(await page.locator('.toast').count(), 0);
 });
+
+test('what is being written into a form or an edited message is there after a look at another conversation', async () => {
+  const away = server.conversation();
+  away.begin('Away').end();
+  await open();
+  const first = await begin('Home');
+  first.tell({ type: 'turn-start', messageSeq: 1 });
+  first.end();
+  await sealed();
+  await page.locator('.user', { hasText: 'Home' }).hover();
+  await page.locator('.user .edit').click();
+  await page.locator('.revision textarea').fill('Better');
+  const turn = await begin('Go');
+  const call = { stepId: step(turn, 0), toolCallId: 'a', toolName: 'book' };
+  turn.tell({ type: 'tool-call', ...call, input: {} });
+  const fields = [{ name: 'who', kind: 'text' }, { name: 'lunch', kind: 'boolean' }, { name: 'room', kind: 'choice', options: [{ value: 'small' }, { value: 'large' }] }];
+  turn.tell({ type: 'question-asked', ...call, questionId: 'q', asker: 'hotel', kind: 'form', message: 'Which?', fields });
+  const other = { ...call, toolCallId: 'b', input: {} };
+  turn.tell({ type: 'tool-call', ...other }, { type: 'approval-requested', ...other });
+  const form = page.locator('.question');
+  const reason = page.locator('.denial input');
+  await reason.fill('Too dear');
+  await form.locator('input:not([type=checkbox])').fill('Ann');
+  await form.locator('[type=checkbox]').check();
+  await form.locator('select').selectOption('1');
+
+  const look = async () => {
+    await page.locator('#list a', { hasText: 'Away' }).click();
+    await until(() => document.querySelector('.bubble')?.textContent === 'Away');
+    await page.locator('#list a', { hasText: 'Home' }).click();
+    await form.waitFor();
+  };
+  await page.locator('.revision textarea').press('Alt+ArrowDown');
+  assert.equal(await form.count(), 1, 'the keys move within the text');
+  await look();
+  assert.equal(await form.locator('input:not([type=checkbox])').inputValue(), 'Ann');
+  assert.equal(await form.locator('[type=checkbox]').isChecked(), true);
+  assert.equal(await form.locator('select').inputValue(), '1');
+  assert.equal(await reason.inputValue(), 'Too dear');
+  assert.equal(await page.locator('.revision textarea').inputValue(), 'Better');
+  await page.locator('.revision button', { hasText: 'Cancel' }).click();
+  await look();
+  assert.equal(await page.locator('.revision').count(), 0);
+  assert.deepEqual(page.wrongs, []);
+});

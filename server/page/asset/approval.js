@@ -5,6 +5,7 @@ import { byId, element } from './element.js';
 import { passFocus } from './focus.js';
 import { oneLine } from './visible.js';
 import { later, wait } from './wording.js';
+import { forget, keep } from './written.js';
 
 /** For a longer wait, its end is shown instead of the rest, in milliseconds. */
 const LONG_MS = 3_600_000;
@@ -49,6 +50,7 @@ export class ApprovalCard {
       event.preventDefault();
       if (!deny.disabled) this.#answer('denied', undefined, this.#reason.value.trim() || undefined);
     });
+    keep(this.#key, denial);
     const input = element('div', { className: 'approval-input', tabIndex: 0, role: 'group', ariaLabel: 'Arguments' });
     input.append(readableArguments(request.input));
     const why = request.reason && element('p', { className: 'approval-why' }, oneLine(request.reason, LONGEST));
@@ -67,8 +69,14 @@ export class ApprovalCard {
   /** The call no longer waits for an answer. */
   remove() {
     clearInterval(this.#ticks);
+    forget(this.#key);
     passFocus(this.node);
     this.node.remove();
+  }
+
+  get #key() {
+    const { turnId, stepId, toolCallId } = this.#request;
+    return `${turnId} ${stepId} ${toolCallId}`;
   }
 
   #button(label, kind, act) {

@@ -22,7 +22,7 @@ import { withoutFiles } from './files.js';
 import { perFrame } from './frame.js';
 import { Outgoing } from './outgoing.js';
 import { Press } from './press.js';
-import { release } from './revise.js';
+import { leaveEdits, release } from './revise.js';
 import { WINDOW, getSnapshot } from './snapshot.js';
 import { Timeline } from './timeline.js';
 import * as transcript from './transcript.js';
@@ -187,7 +187,7 @@ export class Conversation {
     this.#dock.hide();
     this.#dock.restore(status.retry);
     const older = window.chunks[0]?.seq > 1 ? [transcript.olderButton(() => this.#loadOlder())] : [];
-    this.#timeline.show(window, older, this.#outgoing.nodes);
+    this.#timeline.show(this.id, window, older, this.#outgoing.nodes);
     this.#takeInbox();
   }
 
@@ -229,6 +229,7 @@ export class Conversation {
     if (this.#subscribed && !this.isUnconfirmed) this.unsubscribe();
     this.#press.drop();
     this.#dock.hide();
+    leaveEdits(this.id);
   }
 
   /** Whether something was sent that the server has not confirmed. */

@@ -6,6 +6,7 @@ import { field } from './field.js';
 import { passFocus } from './focus.js';
 import { loginButton } from './login.js';
 import { oneLine, visible } from './visible.js';
+import { forget, keep } from './written.js';
 
 /** Maximum numbers of characters of a message, and of a name. */
 const LONGEST = 4096;
@@ -62,6 +63,7 @@ export class QuestionCard {
       event.preventDefault();
       this.#send();
     });
+    keep(this.#key, form);
     this.node = element('section', { className: 'approval question', ariaLabel: this.#title }, form);
   }
 
@@ -72,8 +74,13 @@ export class QuestionCard {
 
   /** The question is settled. */
   remove() {
+    forget(this.#key);
     passFocus(this.node);
     this.node.remove();
+  }
+
+  get #key() {
+    return `${this.#question.turnId} ${this.#question.questionId}`;
   }
 
   #button(label, act) {

@@ -7,6 +7,10 @@ import { answersIn, copyOffer } from './source.js';
 
 const column = byId('transcript');
 
+/** What was being edited in conversations that were left, by their ids, and how many are kept. */
+const left = new Map();
+const MOST = 20;
+
 /** The handler, set once. `onRevise({ seq, message?, model? })` */
 let onRevise = () => {};
 
@@ -40,15 +44,28 @@ export function release(why = '') {
   for (const problem of column.querySelectorAll('.revision [role=alert]')) problem.textContent = why;
 }
 
-/** Runs `change`, which shows the messages anew. One that is being edited stays so, with what was written. */
-export function keepEdits(change) {
-  const edits = [...column.querySelectorAll('.revision')].filter((form) => !form.querySelector(':disabled'));
-  const kept = edits.map((form) => ({ seq: form.closest('.user').dataset.seq, former: form.former, field: form.querySelector('textarea') }));
+/** What is being edited: `{ seq, former, text }`. */
+function edits() {
+  const forms = [...column.querySelectorAll('.revision')].filter((form) => !form.querySelector(':disabled'));
+  return forms.map((form) => ({ seq: form.closest('.user').dataset.seq, former: form.former, text: form.querySelector('textarea').value }));
+}
+
+/** The conversation is left. What is being edited is kept for when it is shown again. */
+export function leaveEdits(id) {
+  const now = edits();
+  if (now.length > 0) left.set(id, now);
+  if (left.size > MOST) left.delete(left.keys().next().value);
+}
+
+/** Runs `change`, which shows the messages of the conversation `id` anew. One that is being edited stays so, with what was written. */
+export function keepEdits(id, change) {
+  const kept = [...edits(), ...(left.get(id) ?? [])];
+  left.delete(id);
   const { activeElement } = document;
   change();
-  for (const { seq, former, field } of kept) {
+  for (const { seq, former, text } of kept) {
     const message = column.querySelector(`.user[data-seq="${seq}"]`);
-    if (message) edit(message, former, field.value);
+    if (message) edit(message, former, text);
   }
   if (kept.length > 0 && activeElement.isConnected) activeElement.focus();
 }

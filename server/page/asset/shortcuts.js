@@ -25,7 +25,9 @@ function nameOf(event) {
   if (hasCommand && !altKey && !shiftKey && key.toLowerCase() === 'k') return 'search';
   if (hasCommand && shiftKey && key.toLowerCase() === 'o') return 'begin';
   if (event.ctrlKey || event.metaKey) return undefined;
-  if (altKey) return { ArrowDown: 'next', ArrowUp: 'previous' }[key];
+  const isBlank = target.matches?.('input, textarea') && target.value === '';
+  // On a Mac, Option and an arrow move within a text.
+  if (altKey) return isWriting && !isBlank ? undefined : { ArrowDown: 'next', ArrowUp: 'previous' }[key];
   return isWriting ? undefined : { '/': 'write', '?': 'help' }[key];
 }
 

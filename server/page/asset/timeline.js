@@ -11,15 +11,15 @@ export class Timeline {
   #folded = null; // the mark of the turn that is shown
   #hasOlder = false; // streamed turns before that one are shown, of which the chunks are not known
 
-  /** Shows only stored turns, with `older` nodes above and `pending` ones below. */
-  show(window, older, pending) {
+  /** Shows only stored turns of the conversation `id`, with `older` nodes above and `pending` ones below. */
+  show(id, window, older, pending) {
     this.#history = new History();
     this.#turn = null;
     this.#prompt = undefined;
     this.#hasOlder = false;
     this.#folded = null;
     this.#history.prepend(window);
-    keepEdits(() => transcript.show(...older, this.#history.node, ...pending));
+    keepEdits(id, () => transcript.show(...older, this.#history.node, ...pending));
   }
 
   /** Adds a window of older chunks. */
