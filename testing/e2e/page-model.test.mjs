@@ -66,3 +66,27 @@ test('each conversation keeps its model, and each answer shows its model', async
   assert.deepEqual(provider.requests.map(({ model }) => model), ['one', 'two', 'two']);
   assert.deepEqual(page.wrongs, []);
 });
+
+test('a conversation that is too old for the list keeps its model', async () => {
+  provider.says('By the second.', 'By the second again.');
+  await page.locator('#model').selectOption('sim/two');
+  await send(page, 'Alpha');
+  await shows('By the second.');
+  await settled();
+  await page.evaluate(() => localStorage.setItem('everturn.model', 'sim/one'));
+  const isList = (url) => url.pathname === '/conversations' && !url.searchParams.has('search');
+  await page.route(isList, (route) => route.fulfill({ json: [], headers: { link: '</conversations?limit=500&before=x>; rel="next"' } }));
+  await page.reload();
+  await shows('By the second.');
+  await page.locator('#list', { hasText: 'Search to find older conversations' }).waitFor();
+  await picked('');
+  assert.equal(await page.locator('#model option:checked').textContent(), 'Model as before');
+  await send(page, 'Again');
+  await shows('By the second again.');
+  assert.deepEqual(provider.requests.map(({ model }) => model), ['two', 'two']);
+  await page.unroute(isList);
+  await settled();
+  await page.reload();
+  await picked('sim/two');
+  await page.waitForFunction(() => document.querySelectorAll('#model option').length === 3);
+});

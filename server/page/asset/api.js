@@ -129,10 +129,13 @@ export const addProvider = (provider) => call('POST', 'providers', provider, TRI
 /** Removes a provider that was added, with its key. */
 export const removeProvider = (name) => call('DELETE', `providers/${encodeURIComponent(name)}`);
 
-export const getConversations = () => get(CONVERSATIONS);
-/** A page of the conversations in whose title or messages all words occur, and the `next` page: undefined at the end. */
-export function searchConversations(words, next = `conversations?search=${encodeURIComponent(words)}`) {
-  return read(next, async (response) => {
+/** The newest conversations, as a page: those `found`, and the `next` page, undefined at the end. */
+export const getConversations = () => getPage(CONVERSATIONS);
+/** A page of the conversations in whose title or messages all words occur. */
+export const searchConversations = (words, next) => getPage(next ?? `conversations?search=${encodeURIComponent(words)}`);
+
+function getPage(path) {
+  return read(path, async (response) => {
     const link = /^<\/([^>]+)>; rel="next"$/.exec(response.headers.get('link'));
     return { found: await response.json(), next: link?.[1] };
   });

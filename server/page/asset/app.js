@@ -146,9 +146,9 @@ function render() {
 
 /** The model of the conversation's last turn is preselected, unless another was chosen. */
 function showModel() {
-  if (modelOf === open || !composer.model) return;
+  if (modelOf === open || !composer.hasModels) return;
   const model = (open.id && models.get(open.id)) ?? list.find(open.id)?.model;
-  if (open.id !== undefined && model === undefined) return; // not known yet
+  if (open.id !== undefined && model === undefined) return composer.pickNone(); // not known yet, or an old conversation
   composer.pick(model);
   modelOf = open;
 }
@@ -270,7 +270,7 @@ function connected() {
   tools.load();
   nodes.load();
   allowed.load();
-  if (!composer.model) composer.loadModels().catch(() => {});
+  if (!composer.hasModels) composer.loadModels().catch(() => {});
   sendDue();
 }
 

@@ -14,6 +14,7 @@ const field = byId('prompt');
 const send = byId('send');
 const stop = byId('stop');
 const picker = byId('model');
+const unknown = element('option', { value: '', hidden: true }, 'Model as before');
 
 export class Composer {
   files = new Files();
@@ -81,11 +82,22 @@ export class Composer {
     if (field.placeholder !== hint) field.placeholder = hint;
   }
 
+  get hasModels() {
+    return picker.options.length > 0;
+  }
+
   /** Selects a model if it exists; without one, the model that was last chosen anywhere. */
   pick(model) {
+    unknown.remove();
     const names = [...picker.options].map(({ value }) => value);
     const wanted = [model, localStorage.getItem(MODEL_KEY)].find((name) => names.includes(name));
     picker.value = wanted ?? names[0] ?? '';
+  }
+
+  /** Selects none: the conversation keeps its own, which is not known here. */
+  pickNone() {
+    picker.prepend(unknown);
+    picker.value = '';
   }
 
   /**
@@ -118,9 +130,12 @@ export class Composer {
     if (!isNews()) return;
     const chosen = wanted ?? this.model;
     setModels(models);
+    const isUnknown = unknown.selected && unknown.isConnected && !wanted;
+    unknown.remove();
     const isSame = models.length === picker.options.length && models.every((name, at) => picker.options[at].value === name);
     if (!isSame) picker.replaceChildren(...models.map((name) => element('option', { value: name }, name)));
-    this.pick(chosen);
+    if (isUnknown) this.pickNone();
+    else this.pick(chosen);
     picker.disabled = models.length < 2;
   }
 }

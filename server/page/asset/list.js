@@ -36,6 +36,7 @@ const SCOPES = {
 
 export class ConversationList {
   #items = null; // as long as they were never fetched
+  #isPart = false; // there are older ones
   #current = null;
   #selected = null; // the hit that Enter opens
   #timer = 0;
@@ -75,9 +76,10 @@ export class ConversationList {
     clearTimeout(this.#again);
     const isNews = this.#requests.begin();
     try {
-      const items = await getConversations();
+      const { found, next } = await getConversations();
       if (!isNews()) return;
-      this.#items = items;
+      this.#items = found;
+      this.#isPart = next !== undefined;
       this.#render();
       this.onLoad();
     } catch {
@@ -220,6 +222,7 @@ export class ConversationList {
     const note = isSearch ? SCOPES[this.#search.scope](rows.length) : rows.length === 0 && archived === 0 ? 'No conversations yet' : '';
     if (note) rows.push(element('li', { className: 'none' }, note));
     if (more > 0) rows.push(element('li', { className: 'none' }, `and ${more} older conversations`));
+    if (this.#isPart && !isSearch) rows.push(element('li', { className: 'none' }, 'Search to find older conversations'));
     if (archived > 0) {
       set(this.#archive, this.#showsArchive ? 'Hide archived' : `Archived (${archived})`);
       this.#archive.ariaExpanded = String(this.#showsArchive);
