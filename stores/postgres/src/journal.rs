@@ -53,7 +53,8 @@ impl PostgresJournal {
         let keeper = Arc::new(Keeper::take(&target, options).await?);
         let definitions = Arc::new(Definitions::default());
         let session = target.connect_within(options.connect_within).await?;
-        definitions.tidy(&session).await.map_err(|failure| schema::failed(&target.place, &failure))?;
+        let tidied = definitions.tidy(&session, keeper.epoch).await;
+        tidied.map_err(|failure| schema::failed(&target.place, &failure))?;
         let pool = Arc::new(Pool::new(target.clone(), options.give_up_after));
         let (anywhere, _) = uuid::Uuid::new_v4().as_u64_pair();
         Ok(Self {

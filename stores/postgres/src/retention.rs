@@ -34,8 +34,7 @@ impl PostgresJournal {
         Ok(dropped)
     }
 
-    /// Removes the ephemeral conversations that have been idle since this moment, and definitions that only their turns
-    /// used, once there are many.
+    /// Removes the ephemeral conversations that have been idle since this moment, and definitions that only their turns used.
     pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
         let mut removed = 0;
         loop {
@@ -45,7 +44,7 @@ impl PostgresJournal {
                 async move {
                     let part = drop_ephemeral(&session, epoch, idle_since).await?;
                     if part > 0 {
-                        definitions.tidy(&session).await?;
+                        definitions.tidy(&session, epoch).await?;
                     }
                     Ok(part)
                 }

@@ -119,6 +119,8 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "journal_size_limit", 16 << 20)?;
+    // What is deleted is overwritten. `fast` would leave what is on pages of its own, as long messages are.
+    connection.pragma_update(None, "secure_delete", "on")?;
     let page: u32 = connection.query_row("SELECT * FROM pragma_page_size", [], |row| row.get(0))?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG / page)?;
     if let Some(max) = limits.max_bytes {
@@ -127,20 +129,13 @@ fn configure(connection: &Connection, limits: FileLimits) -> rusqlite::Result<()
     Ok(())
 }
 
-/// Number of definitions up to which unused ones are not searched for, since the search reads every conversation.
-const UNUSED: i64 = 256;
-
-/// Deletes the rows of turns that no longer run and, if there are many definitions, those that no unsealed turn uses.
+/// Deletes the rows of turns that no longer run, and the definitions that no unsealed turn uses.
 pub(crate) fn tidy(connection: &Connection) -> rusqlite::Result<()> {
     let sealed =
         "DELETE FROM running WHERE version <> (SELECT version FROM conversation WHERE key = conversation)";
     connection.execute(sealed, [])?;
-    let kept: i64 = connection.query_row("SELECT count(*) FROM definition", [], |row| row.get(0))?;
-    if kept <= UNUSED {
-        return Ok(());
-    }
-    let unused = "DELETE FROM definition WHERE key NOT IN
-        (SELECT definition FROM conversation WHERE definition IS NOT NULL UNION SELECT definition FROM running)";
+    let unused = "DELETE FROM definition WHERE key NOT IN (SELECT definition FROM running)
+        AND NOT EXISTS (SELECT 1 FROM conversation WHERE definition = definition.key)";
     connection.execute(unused, []).map(drop)
 }
 

@@ -49,7 +49,7 @@ impl SqliteJournal {
 }
 
 /// Removes a batch of the ephemeral conversations that have no unsealed turn and were last active before this moment;
-/// returns their number. Definitions that only their turns used are removed, too, once there are many.
+/// returns their number.
 fn drop_ephemeral(
     connection: &mut Connection,
     idle_since: Millis,
@@ -67,10 +67,6 @@ fn drop_ephemeral(
         .collect::<rusqlite::Result<_>>()?;
     for id in &ids {
         delete(connection, &id.as_str().into(), removed)?;
-    }
-    // Each request may have brought its own tools and instructions. Searching for unused ones reads every conversation.
-    if !ids.is_empty() {
-        tidy(connection)?;
     }
     Ok(ids.len())
 }
@@ -140,6 +136,8 @@ fn delete(connection: &mut Connection, id: &ConversationId, removed: &AtomicU64)
         // `0` is the character after `/`; ids contain neither.
         let (from, to) = (format!("conversation/{id}/"), format!("conversation/{id}0"));
         transaction.execute("DELETE FROM state WHERE name >= ?1 AND name < ?2", [from, to])?;
+        // Its turns may have had instructions and tools of their own.
+        tidy(&transaction)?;
     }
     transaction.commit()?;
     Ok(found.is_some())

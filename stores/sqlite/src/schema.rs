@@ -24,6 +24,10 @@ const OF_CALLERS: &str = "CREATE INDEX IF NOT EXISTS of_caller
     ON conversation (substr(id, instr(id, '@') + 1), last_activity_at DESC, id)
     WHERE id GLOB '*@*' AND id NOT GLOB 'ephemeral:*'";
 
+/// Leads to the conversations whose turn waits and has a definition. Older versions keep it up to date, and do not use it.
+const OF_DEFINITIONS: &str = "CREATE INDEX IF NOT EXISTS of_definition
+    ON conversation (definition) WHERE definition IS NOT NULL";
+
 /// Gives a file that lacks [`ADDED`] these columns, without values, on this connection only.
 const STAND_IN: &str = "PRAGMA temp_store = memory;
     CREATE TEMP VIEW conversation AS SELECT *, NULL AS end_reason, NULL AS end_version FROM main.conversation";
@@ -49,6 +53,7 @@ fn add(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.execute_batch(ADDED)?;
     }
     transaction.execute_batch(OF_CALLERS)?;
+    transaction.execute_batch(OF_DEFINITIONS)?;
     transaction.commit()
 }
 

@@ -12,9 +12,6 @@ use crate::{error::Failure, session::Session};
 /// up means serializing it, system prompt included.
 const KNOWN: usize = 16;
 
-/// Number of stored definitions up to which unused ones are not searched for.
-const UNUSED: i64 = 256;
-
 /// The keys of definitions.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
@@ -57,16 +54,12 @@ impl Definitions {
         Some(key)
     }
 
-    /// If there are many definitions, deletes those that no unsealed turn uses.
-    pub(crate) async fn tidy(&self, session: &Session) -> Result<(), Failure> {
-        let rows = session.query("SELECT count(*) FROM definition", &[]).await?;
-        if rows.first().is_none_or(|row| row.get::<_, i64>(0) <= UNUSED) {
-            return Ok(());
-        }
+    /// Deletes the definitions that no unsealed turn uses, unless another server has taken the database.
+    pub(crate) async fn tidy(&self, session: &Session, epoch: i64) -> Result<(), Failure> {
         let _alone = self.gate.write().await;
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let sql = "DELETE FROM definition WHERE key NOT IN
+        let sql = "DELETE FROM definition WHERE EXISTS (SELECT FROM format WHERE epoch = $1) AND key NOT IN
             (SELECT definition FROM conversation WHERE turn IS NOT NULL AND definition IS NOT NULL)";
-        session.query_all(sql, &[]).await.map(drop)
+        session.query_all(sql, &[&epoch]).await.map(drop)
     }
 }

@@ -128,6 +128,13 @@ impl Writer {
             }
             sleep(PAUSE).await;
         };
+        if let (Change::Remove { .. }, Ok(true)) = (&change, &result) {
+            let (definitions, epoch) = (self.definitions.clone(), self.keeper.epoch);
+            // Its turns may have had instructions and tools of their own. If this fails, the next removal deletes them.
+            if let Ok(session) = self.session().await {
+                let _ = definitions.tidy(session, epoch).await;
+            }
+        }
         let (Change::Rename { answer, .. } | Change::Remove { answer, .. }) = change;
         let _ = answer.send(result);
     }

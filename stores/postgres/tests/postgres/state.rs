@@ -22,13 +22,21 @@ async fn a_removed_conversation_leaves_nothing() {
     let Some(server) = Server::start().await else { return };
     let journal = PostgresJournal::open(&server.options()).await.unwrap();
     for name in ["c", "ca"] {
-        journal.append(&name.into(), Version(0), numbered(1, "text")).await.unwrap();
+        let mut turn = waiting(5);
+        turn.definition.model = format!("test/{name}");
+        journal.append(&name.into(), Version(0), numbered(1, "text").turn(turn)).await.unwrap();
         journal.write(&format!("conversation/{name}/retry"), "1".to_owned()).await.unwrap();
     }
+    journal.append(&id(), Version(1), numbered(2, "end")).await.unwrap();
     assert!(journal.remove(&id()).await.unwrap());
     assert_eq!(journal.read("conversation/c/retry").await, Ok(None));
     assert_eq!(journal.read("conversation/ca/retry").await, Ok(Some("1".to_owned())));
     assert_eq!(server.sql("SELECT count(*), count(DISTINCT conversation) FROM entry"), "2|1");
+    assert_eq!(
+        server.sql("SELECT json::json->>'model' FROM definition"),
+        "test/ca",
+        "what its turn was to do"
+    );
 }
 
 #[tokio::test]

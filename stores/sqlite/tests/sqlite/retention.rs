@@ -6,7 +6,10 @@ use everturn_orchestrator::{
 use everturn_store_sqlite::SqliteJournal;
 use everturn_wire::{ConversationId, TurnId, TurnMetrics};
 
-use super::support::{append, checked, event, head, numbered};
+use super::{
+    running::turn,
+    support::{append, checked, event, head, numbered},
+};
 
 /// A conversation of `turns` sealed turns, the nth sealed at n with the nth event as its last, and one event more.
 async fn talk(journal: &SqliteJournal, id: &ConversationId, turns: u64) {
@@ -184,4 +187,24 @@ async fn deleted_space_is_given_back_while_the_journal_is_open() {
     drop(journal);
     // A file of this size is checked for damage when it is opened.
     SqliteJournal::open(&path).unwrap();
+}
+
+/// Also what is on pages of its own, and what only its turns used.
+#[tokio::test]
+async fn nothing_of_a_deleted_conversation_can_be_read_in_the_file() {
+    const SECRET: &str = "not for others";
+    let directory = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(directory.path().join("journal.db")).unwrap();
+    let id = ConversationId::from("c");
+    append(&journal, &"other".into(), 1).await.unwrap();
+    let running = numbered(1, SECRET.repeat(10_000));
+    journal.append(&id, Version(0), turn("t", SECRET)(running)).await.unwrap();
+    let end = numbered(2, SECRET.to_owned()).seal(figures("t"));
+    journal.append(&id, Version(1), end).await.unwrap();
+    assert!(journal.remove(&id).await.unwrap());
+    assert_eq!(checked(&journal, &"other".into()).await, 1);
+    drop(journal);
+    let file = std::fs::read(directory.path().join("journal.db")).unwrap();
+    let found = file.windows(SECRET.len()).filter(|part| *part == SECRET.as_bytes()).count();
+    assert_eq!(found, 0, "times in the file");
 }

@@ -9,7 +9,7 @@ use everturn_wire::{ConversationId, TurnId, TurnMetrics};
 
 use super::{open::reopened, support::numbered};
 
-fn turn(id: &str, model: &str) -> impl FnOnce(Commit) -> Commit {
+pub(crate) fn turn(id: &str, model: &str) -> impl FnOnce(Commit) -> Commit {
     let prompt = Prompt { text: "hi".to_owned(), images: Vec::new() };
     let turn = Turn::begin(TurnId::from(id), Settings::default(), prompt, Millis(3), &mut Effects::new());
     let record = TurnRecord {
