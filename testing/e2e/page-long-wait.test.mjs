@@ -96,3 +96,26 @@ test('a failure is notified too, and a denied permission is reported', async () 
   await on.until(() => document.querySelector('#banner').hidden);
   assert.deepEqual(await shown(), []);
 });
+
+test('a notification comes also for a conversation that was left', async () => {
+  on.server.conversation().begin('Away').end();
+  await on.open();
+  await notifications('granted');
+  const turn = await on.begin('Home');
+  turn.tell(retry(5000));
+  turn.say('An earlier wait is over.');
+  turn.tell(retry(600_000));
+  await on.page.locator('#notify').click();
+  await on.page.locator('#notify[aria-pressed=true]').waitFor();
+  const go = async (text) => {
+    await on.page.locator('#list a', { hasText: text }).click();
+    await on.until((wanted) => document.querySelector('.bubble')?.textContent === wanted, text);
+  };
+  await go('Away');
+  await go('Home');
+  await on.page.locator('#notify[aria-pressed=true]').waitFor();
+  await go('Away');
+  turn.end();
+  await on.until(() => window.shown.length > 0);
+  assert.deepEqual(await shown(), ['Home: The turn is over.']);
+});

@@ -17,6 +17,7 @@ import { Instructions } from './instructions.js';
 import { ConversationList } from './list.js';
 import { actions } from './manage.js';
 import { isMenuOpen, opensMenu } from './menu.js';
+import * as notify from './notify.js';
 import { joined } from './outgoing.js';
 import { Providers } from './providers.js';
 import * as question from './question.js';
@@ -121,6 +122,7 @@ function route() {
   list.mark(id);
   allowed.of(id);
   instructions.of(id);
+  notify.of(id);
   if (socket.isOpen) open.resume();
   else if (wasTried) open.disconnected();
   if (!id) composer.focus();
@@ -210,6 +212,7 @@ function receive(message) {
     case 'conversation.statusChanged':
       list.statusChanged(id, message.status);
       if (id === open.id) open.statusChanged(message.status);
+      else notify.over(id, message.status);
       return render();
     case 'retry.settingsChanged':
       return settings.changed();
@@ -245,6 +248,7 @@ function adopt(id) {
   open.adopt(id);
   allowed.of(id);
   instructions.adopted(id);
+  notify.of(id);
   history.replaceState(null, '', `#/c/${id}`);
   list.mark(id);
 }

@@ -108,7 +108,6 @@ export class Banner {
   }
 
   hide() {
-    notify.ended();
     this.#forSummary = false;
     this.#clear();
   }

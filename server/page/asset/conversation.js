@@ -20,6 +20,7 @@ import { Again } from './again.js';
 import { ApiError, getHistory, isConversationId, newId, startTurn } from './api.js';
 import { withoutFiles } from './files.js';
 import { perFrame } from './frame.js';
+import * as notify from './notify.js';
 import { Outgoing } from './outgoing.js';
 import { Press } from './press.js';
 import { leaveEdits, release } from './revise.js';
@@ -186,6 +187,7 @@ export class Conversation {
     this.#again.offer(null);
     this.#dock.hide();
     this.#dock.restore(status.retry);
+    notify.over(this.id, status.status);
     const older = window.chunks[0]?.seq > 1 ? [transcript.olderButton(() => this.#loadOlder())] : [];
     this.#timeline.show(this.id, window, older, this.#outgoing.nodes);
     this.#takeInbox();
