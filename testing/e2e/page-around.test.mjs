@@ -17,13 +17,14 @@ for (const address of ['nowhere', 'not%20an%20id', '..']) {
     await on.page.locator('.notice a').click();
     await on.begin('Hello');
     assert.equal(on.server.conversations.has(address), false);
-    assert.equal(on.commands('chat.send')[0].conversationId, undefined);
+    assert.match(on.commands('chat.send')[0].conversationId, /^[0-9a-f]{32}$/);
   });
 }
 
 test('nothing is sent before the conversation in the address is known to exist', async () => {
   on.server.beforeAnswer = async (path) => path.startsWith('/conversations/') && new Promise(() => {});
-  await on.open('/#/c/nowhere');
+  on.server.conversation('somewhere');
+  await on.open('/#/c/somewhere');
   await on.until(() => document.querySelector('#connection').textContent === '');
   await send(on.page, 'Hello');
   assert.deepEqual(on.commands('chat.send'), []);

@@ -165,19 +165,6 @@ test('a turn stopped before its first word replaces nothing', async () => {
   await isSame();
 });
 
-test('an edit that is refused can be sent again', async () => {
-  await say('Q1', 'A1');
-  await page.locator('.edit').click();
-  await page.locator('.revision textarea').fill('x'.repeat((1 << 20) + 1));
-  await page.locator('.revision .strong').click();
-  await page.locator('.toast', { hasText: 'the most is 1048576' }).waitFor();
-  await page.locator('.revision textarea').fill('short');
-  provider.says('B1');
-  await page.locator('.revision .strong').click();
-  await shows('B1');
-  assert.deepEqual(asked(), ['short']);
-});
-
 test('a waiting turn continues at once with the chosen model', async () => {
   provider.says(null, 'From two');
   await send(page, 'Q1');

@@ -556,7 +556,7 @@ test('what was sent in a conversation that is no longer open is given back there
   assert.equal(await written(), '');
 });
 
-test('an edited message that cannot be sent while a turn runs says so', async () => {
+test('an edited message that cannot be sent, or is refused, can be sent again', async () => {
   await open();
   const turn = await begin('First');
   turn.tell({ type: 'turn-start', messageSeq: 1 });
@@ -572,6 +572,10 @@ test('an edited message that cannot be sent while a turn runs says so', async ()
   assert.equal(await page.locator('.revision textarea').isEnabled(), true);
   other.end();
   await sealed();
+  server.obeys = ({ type }) => type !== 'chat.retry' || 'not this one';
+  await page.locator('.revision button[type=submit]').click();
+  await page.locator('.toast', { hasText: 'not this one' }).waitFor();
+  server.obeys = () => true;
   const retried = commanded('chat.retry');
   await page.locator('.revision button[type=submit]').click();
   assert.equal((await retried).message, 'Better');
