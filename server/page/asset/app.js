@@ -106,7 +106,7 @@ function route() {
   const id = /^#\/c\/(.+)$/.exec(location.hash)?.[1];
   setDrawer(false);
   if (open && open.id === id && (id || open.isEmpty)) return;
-  for (const panel of document.querySelectorAll(':popover-open')) panel.hidePopover(); // they are about the conversation
+  for (const panel of document.querySelectorAll(':popover-open')) panel.hidePopover(); // some are about the conversation that is left
   if (open) {
     open.leave();
     if (open.isUnconfirmed) closed.add(open);
