@@ -54,13 +54,17 @@ impl Document {
     }
 }
 
-/// Deletes the documents of a conversation that is about to be removed.
+/// Deletes the documents of a conversation that is removed.
 ///
 /// # Errors
 /// When the store fails; some may be deleted.
 pub async fn delete_documents(state: &dyn StateStore, id: &ConversationId) -> Result<(), JournalError> {
     for document in [Document::RetrySettings, Document::AllowedTools, Document::ModelSettings] {
-        state.delete(&document.name_of(id)).await?;
+        let name = document.name_of(id);
+        // Most have none, and a deletion may cost more than reading: NATS keeps a marker of each.
+        if state.read(&name).await?.is_some() {
+            state.delete(&name).await?;
+        }
     }
     Ok(())
 }

@@ -93,12 +93,12 @@ pub trait Journal: Send + Sync + 'static {
     }
 
     /// Removes ephemeral conversations whose last activity was before `idle_since` and that have no unsealed turn. Returns
-    /// their number. Default: removes none.
+    /// which it removed: their documents are deleted next. Default: removes none.
     ///
     /// # Errors
     /// When the storage fails; another call continues.
-    async fn drop_ephemeral(&self, _idle_since: Millis) -> Result<usize, JournalError> {
-        Ok(0)
+    async fn drop_ephemeral(&self, _idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
+        Ok(Vec::new())
     }
 
     /// Deletes the events of sealed turns that need not be kept, and returns their number. History and the turns' figures

@@ -78,6 +78,7 @@ impl Builder {
                     pacing,
                     usage: Arc::new(usage),
                     state: self.state,
+                    documents: store,
                     tools,
                     permissions,
                     reviewer: self.reviewer.map(Arc::new),

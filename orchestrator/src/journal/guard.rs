@@ -70,7 +70,7 @@ impl Journal for Guarded {
         guard(async { self.0.remove(id).await }).await
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         guard(async { self.0.drop_ephemeral(idle_since).await }).await
     }
 

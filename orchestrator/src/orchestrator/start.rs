@@ -15,6 +15,7 @@ use crate::{
     new_id, report,
     request_history::RequestHistory,
     session::{self, TurnSettings, TurnTask, standing},
+    state::delete_documents,
 };
 use request::{check_choice, check_scope};
 
@@ -294,11 +295,18 @@ impl Orchestrator {
     /// [`Builder::keep_ephemeral`](crate::Builder::keep_ephemeral). Returns their number. Call it periodically.
     ///
     /// # Errors
-    /// When the journal fails.
+    /// When the journal or the store of documents fails.
     pub async fn drop_ephemeral(&self) -> Result<usize, Error> {
         let keep = u64::try_from(self.ports.keep_ephemeral.as_millis()).unwrap_or(u64::MAX);
         let idle_since = Millis(self.ports.clock.now().0.saturating_sub(keep));
-        Ok(self.ports.journal.drop_ephemeral(idle_since).await?)
+        let removed = self.ports.journal.drop_ephemeral(idle_since).await?;
+        let mut deleted = Ok(());
+        for id in &removed {
+            // Another conversation may get its id. The others' are deleted all the same.
+            deleted = deleted.and(delete_documents(&*self.ports.documents, id).await);
+        }
+        deleted?;
+        Ok(removed.len())
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Ports {
     pub(crate) usage: Arc<UsageBook>,
     /// Where health and pacing are persisted; `None` = in memory only.
     pub(crate) state: Option<Arc<dyn StateStore>>,
+    /// Where the documents of conversations are.
+    pub(crate) documents: Arc<dyn StateStore>,
     pub(crate) tools: Toolbox,
     /// Decides what must happen before a tool call runs.
     pub(crate) permissions: Permissions,

@@ -4,14 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
-    Error, Exponential, Fault, Invocation, MemoryJournal, Orchestrator, Page, StartTurn, Started, Tool,
+    Error, Exponential, Fault, Invocation, MemoryJournal, MemoryState, Orchestrator, Page, StartTurn,
+    Started, StateStore as _, Tool,
     kernel::{Provider, Request, StreamEvent, ToolAnswer, ToolSpec},
 };
 use everturn_provider::{ChatCompletions, ChatConfig, EndpointConfig, HttpClient, HttpConfig, Scripted};
 use everturn_sim::{Gate, Loopback, Reply, chat};
 use everturn_wire::{
-    AgentEvent, CallerTool, Category, Chunk, ConversationId, EventBody, Failure, Message, Parameters,
-    ResponseFormat, Role, ToolChoice, Value,
+    AgentEvent, CallerTool, Category, Chunk, ConversationId, EventBody, Failure, Message, ModelSettings,
+    Parameters, ResponseFormat, Role, ToolChoice, Value,
 };
 use futures_util::{future::join_all, stream::BoxStream};
 use serde_json::json;
@@ -276,6 +277,32 @@ async fn an_ephemeral_conversation_is_in_no_list_and_goes_when_it_was_not_used()
     orchestrator.stop(&waiting.conversation_id).await.unwrap();
     follow(orchestrator, &waiting).await;
     assert_eq!(orchestrator.drop_ephemeral().await.unwrap(), 0);
+}
+
+/// A later request may have its id.
+#[tokio::test(start_paused = true)]
+async fn the_settings_of_an_ephemeral_conversation_go_with_it() {
+    let (provider, state) = (Scripted::new([answer("hi")]), Arc::new(MemoryState::new()));
+    let builder = builder(provider).keep_ephemeral(Duration::from_secs(60)).state(state.clone());
+    let world = World::of(builder);
+    let orchestrator = &world.orchestrator;
+    let start = StartTurn::over(vec![user("hi")]).idempotency_key("k").ephemeral();
+    let (first, _) = run(orchestrator, start).await;
+    let id = &first.conversation_id;
+    orchestrator.set_auto_retry(Some(id), false).await.unwrap();
+    let settings = ModelSettings { system_prompt: Some("secret".to_owned()), ..ModelSettings::default() };
+    orchestrator.set_model_settings(id, settings).await.unwrap();
+    let documents = ["retry-settings", "allowed-tools", "model-settings"];
+    let name = |document: &str| format!("conversation/{id}/{document}");
+    state.write(&name("allowed-tools"), "[\"clock\"]".to_owned()).await.unwrap();
+    for document in documents {
+        assert!(state.read(&name(document)).await.unwrap().is_some(), "{document}");
+    }
+    advance(Duration::from_secs(61)).await;
+    assert_eq!(orchestrator.drop_ephemeral().await.unwrap(), 1);
+    for document in documents {
+        assert_eq!(state.read(&name(document)).await.unwrap(), None, "{document}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -164,7 +164,7 @@ impl Journal for Storage {
         self.inner.conversations(page).await
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         self.inner.drop_ephemeral(idle_since).await
     }
 

@@ -63,7 +63,7 @@ impl Journal for NatsJournal {
         self.remove_all(id).await
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         self.remove_ephemeral(idle_since).await
     }
 

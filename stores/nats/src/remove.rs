@@ -27,22 +27,31 @@ impl NatsJournal {
     }
 
     /// Costs as much as listing, and a few requests for each removed conversation.
-    pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
-        let mut removed = 0;
-        for (id, version) in self.index.read(|index| index.idle(idle_since)).await? {
-            // Otherwise it is in use again.
-            let Some(last) = self.last(&id).await?.filter(|last| last.version == version) else { continue };
-            match self.remove_at(&id, &last).await {
-                Ok(()) => removed += 1,
-                // In use again.
-                Err(JournalError::Stale { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
+    pub(crate) async fn remove_ephemeral(
+        &self,
+        idle_since: Millis,
+    ) -> Result<Vec<ConversationId>, JournalError> {
         for id in self.index.read(Projection::interrupted).await? {
             self.complete_removal(&id).await?;
         }
         garbage::sweep(self, garbage::OLD).await?;
+        let mut removed = Vec::new();
+        for (id, version) in self.index.read(|index| index.idle(idle_since)).await? {
+            let done = match self.last(&id).await {
+                Ok(Some(last)) if last.version == version => self.remove_at(&id, &last).await,
+                // In use again.
+                Ok(_) => continue,
+                Err(error) => Err(error),
+            };
+            match done {
+                Ok(()) => removed.push(id),
+                // In use again.
+                Err(JournalError::Stale { .. }) => {}
+                Err(error) if removed.is_empty() => return Err(error),
+                // What was removed must be told. The next call continues.
+                Err(_) => break,
+            }
+        }
         Ok(removed)
     }
 

@@ -160,7 +160,7 @@ impl Journal for PostgresJournal {
         self.change(|answer| Change::Remove { id, answer }).await
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         self.remove_ephemeral(idle_since).await
     }
 

@@ -2,6 +2,7 @@
 
 use everturn_ports::{JournalError, Retention, kernel::Millis};
 use everturn_store_rows::{RUN, SEAL, integer};
+use everturn_wire::ConversationId;
 use futures_util::FutureExt as _;
 
 use crate::{
@@ -35,15 +36,18 @@ impl PostgresJournal {
     }
 
     /// Removes the ephemeral conversations that have been idle since this moment, and definitions that only their turns used.
-    pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
-        let mut removed = 0;
+    pub(crate) async fn remove_ephemeral(
+        &self,
+        idle_since: Millis,
+    ) -> Result<Vec<ConversationId>, JournalError> {
+        let mut removed = Vec::new();
         loop {
             let (epoch, definitions) = (self.keeper.epoch, self.definitions.clone());
             let part = self.pool.run(Kind::Write, move |session| {
                 let definitions = definitions.clone();
                 async move {
                     let part = drop_ephemeral(&session, epoch, idle_since).await?;
-                    if part > 0 {
+                    if !part.is_empty() {
                         definitions.tidy(&session, epoch).await?;
                     }
                     Ok(part)
@@ -51,8 +55,8 @@ impl PostgresJournal {
                 .boxed()
             });
             match part.await? {
-                0 => return Ok(removed),
-                some => removed += some,
+                some if some.is_empty() => return Ok(removed),
+                some => removed.extend(some),
             }
         }
     }
@@ -98,7 +102,11 @@ async fn compact(
 
 /// Removes a batch of the ephemeral conversations that have no unsealed turn and were last active before this moment.
 /// Those that are being written are left for another time.
-async fn drop_ephemeral(session: &Session, epoch: i64, idle_since: Millis) -> Result<usize, Failure> {
+async fn drop_ephemeral(
+    session: &Session,
+    epoch: i64,
+    idle_since: Millis,
+) -> Result<Vec<ConversationId>, Failure> {
     let sql = "WITH old AS (
             SELECT key FROM conversation
             WHERE id LIKE 'ephemeral:%' AND turn IS NULL AND last_activity_at < $1
@@ -112,8 +120,7 @@ async fn drop_ephemeral(session: &Session, epoch: i64, idle_since: Millis) -> Re
             DELETE FROM state USING gone
             WHERE name >= 'conversation/' || id || '/' AND name < 'conversation/' || id || '0'
         )
-        SELECT count(*) FROM gone";
+        SELECT id FROM gone";
     let rows = session.query(sql, &[&integer(idle_since.0), &CONVERSATIONS, &epoch]).await?;
-    let removed = rows.first().map_or(Ok(0), |row| get::<i64>(row, 0))?;
-    Ok(usize::try_from(removed).unwrap_or_default())
+    rows.iter().map(|row| get::<&str>(row, 0).map(ConversationId::from)).collect()
 }

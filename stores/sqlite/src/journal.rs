@@ -205,7 +205,7 @@ impl Journal for SqliteJournal {
         self.delete(id).await
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         self.remove_ephemeral(idle_since).await
     }
 

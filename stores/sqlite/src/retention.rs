@@ -26,13 +26,16 @@ impl SqliteJournal {
     }
 
     /// Removes the ephemeral conversations that have been idle since this moment.
-    pub(crate) async fn remove_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
-        let mut count = 0;
+    pub(crate) async fn remove_ephemeral(
+        &self,
+        idle_since: Millis,
+    ) -> Result<Vec<ConversationId>, JournalError> {
+        let mut all = Vec::new();
         loop {
             let removed = self.removed();
             match self.alone(move |connection| drop_ephemeral(connection, idle_since, &removed)).await? {
-                0 => return Ok(count),
-                some => count += some,
+                some if some.is_empty() => return Ok(all),
+                some => all.extend(some),
             }
         }
     }
@@ -49,26 +52,26 @@ impl SqliteJournal {
 }
 
 /// Removes a batch of the ephemeral conversations that have no unsealed turn and were last active before this moment;
-/// returns their number.
+/// returns which.
 fn drop_ephemeral(
     connection: &mut Connection,
     idle_since: Millis,
     removed: &AtomicU64,
-) -> rusqlite::Result<usize> {
+) -> rusqlite::Result<Vec<ConversationId>> {
     let sql =
         "SELECT id FROM conversation WHERE id >= ?1 AND id < ?2 AND turn IS NULL AND last_activity_at < ?3
         AND NOT EXISTS (SELECT 1 FROM running WHERE conversation = key AND running.version = conversation.version) LIMIT ?4";
     // `;` is the character after `:`.
     let (from, to) = (ConversationId::EPHEMERAL, ConversationId::EPHEMERAL.replace(':', ";"));
     let columns = params![from, to, integer(idle_since.0), CONVERSATIONS];
-    let ids: Vec<String> = connection
+    let ids: Vec<ConversationId> = connection
         .prepare_cached(sql)?
-        .query_map(columns, |row| row.get(0))?
+        .query_map(columns, |row| row.get(0).map(String::into))?
         .collect::<rusqlite::Result<_>>()?;
     for id in &ids {
-        delete(connection, &id.as_str().into(), removed)?;
+        delete(connection, id, removed)?;
     }
-    Ok(ids.len())
+    Ok(ids)
 }
 
 /// Visits one batch of the conversations after the key `after`. Returns the number of deleted events, and the last

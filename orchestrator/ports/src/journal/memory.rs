@@ -146,15 +146,14 @@ impl Journal for MemoryJournal {
         Ok(self.lock().remove(id).is_some())
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         let mut conversations = self.lock();
-        let before = conversations.len();
         let is_idle = |record: &Record| {
             record.turn.is_none()
                 && record.head.as_ref().is_some_and(|head| head.last_activity_at < idle_since)
         };
-        conversations.retain(|id, record| !(id.is_ephemeral() && is_idle(record)));
-        Ok(before - conversations.len())
+        let idle = conversations.extract_if(|id, record| id.is_ephemeral() && is_idle(record));
+        Ok(idle.map(|(id, _)| id).collect())
     }
 
     async fn drop_events(&self, retention: Retention) -> Result<usize, JournalError> {

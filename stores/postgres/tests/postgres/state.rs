@@ -58,7 +58,7 @@ async fn idle_ephemeral_conversations_are_removed_with_what_only_they_used() {
     }
     journal.append(&id(), Version(0), numbered(1, "text")).await.unwrap();
     assert_eq!(server.sql("SELECT count(*) FROM definition"), "300");
-    assert_eq!(journal.drop_ephemeral(Millis(2)).await, Ok(298));
+    assert_eq!(journal.drop_ephemeral(Millis(2)).await.unwrap().len(), 298);
     let left = "SELECT string_agg(id, ' ' ORDER BY id) FROM conversation";
     assert_eq!(server.sql(left), "c ephemeral:298 ephemeral:299");
     assert_eq!(server.sql("SELECT count(*) FROM state"), "2");
@@ -70,5 +70,5 @@ async fn idle_ephemeral_conversations_are_removed_with_what_only_they_used() {
     turn.definition.model = "test/297".to_owned();
     journal.append(&id(), Version(1), numbered(2, "text").turn(turn.clone())).await.unwrap();
     assert_eq!(journal.load(&id()).await.unwrap().unwrap().turn, Some(turn));
-    assert_eq!(journal.drop_ephemeral(Millis(u64::MAX)).await, Ok(1));
+    assert_eq!(journal.drop_ephemeral(Millis(u64::MAX)).await, Ok(vec!["ephemeral:298".into()]));
 }

@@ -88,7 +88,7 @@ impl Journal for NodeJournal {
         removed
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         self.shared.answers(&self.node).await?;
         self.shared.journal.drop_ephemeral(idle_since).await
     }

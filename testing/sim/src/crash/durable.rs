@@ -101,7 +101,7 @@ impl Journal for Durable {
         self.kept.conversations(page).await
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         self.kept.drop_ephemeral(idle_since).await
     }
 

@@ -64,7 +64,7 @@ impl Journal for Unhurried<dyn Journal> {
         blocking(async move { store.conversations(page).await }).await
     }
 
-    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<usize, JournalError> {
+    async fn drop_ephemeral(&self, idle_since: Millis) -> Result<Vec<ConversationId>, JournalError> {
         let store = self.0.clone();
         blocking(async move { store.drop_ephemeral(idle_since).await }).await
     }
