@@ -15,9 +15,13 @@ use crate::{
     session::Session,
 };
 
-/// Number of chunks, and of runs of events, per request: a reader who needs few must not receive all.
+/// Number of chunks, and of runs of events, per request: a reader who needs few must not receive all, and each answer has to
+/// arrive in time.
 const CHUNKS: i64 = 64;
 const RUNS: i64 = 8;
+
+/// Number of bytes after which an answer has no further chunk.
+const BYTES: i64 = 1 << 20;
 
 pub(crate) async fn load(session: &Session, id: &ConversationId) -> Result<Option<Stored>, Failure> {
     let sql =
@@ -37,34 +41,42 @@ pub(crate) async fn chunks(
 ) -> Result<Vec<Arc<StoredChunk>>, Failure> {
     let sql = match window.take {
         Take::Newest => {
-            "SELECT place, role, text, supersedes FROM entry
-            WHERE conversation = (SELECT key FROM conversation WHERE id = $1) AND kind = $2
-                AND place > $3 AND place < $4 ORDER BY place DESC LIMIT $5"
+            "SELECT place, role, text, supersedes FROM (
+                SELECT *, sum(octet_length(text)) OVER (ORDER BY place DESC) - octet_length(text) AS before FROM (
+                    SELECT place, role, text, supersedes FROM entry
+                    WHERE conversation = (SELECT key FROM conversation WHERE id = $1) AND kind = $2
+                        AND place > $3 AND place < $4 ORDER BY place DESC LIMIT $5) AS page
+            ) AS page WHERE before < $6 ORDER BY place DESC"
         }
         Take::Oldest => {
-            "SELECT place, role, text, supersedes FROM entry
-            WHERE conversation = (SELECT key FROM conversation WHERE id = $1) AND kind = $2
-                AND place > $3 AND place < $4 ORDER BY place LIMIT $5"
+            "SELECT place, role, text, supersedes FROM (
+                SELECT *, sum(octet_length(text)) OVER (ORDER BY place) - octet_length(text) AS before FROM (
+                    SELECT place, role, text, supersedes FROM entry
+                    WHERE conversation = (SELECT key FROM conversation WHERE id = $1) AND kind = $2
+                        AND place > $3 AND place < $4 ORDER BY place LIMIT $5) AS page
+            ) AS page WHERE before < $6 ORDER BY place"
         }
     };
     let mut since = integer(window.since_seq.unwrap_or(0));
     let mut before = integer(window.before_seq.unwrap_or(u64::MAX));
     let limit = window.limit.unwrap_or(usize::MAX);
-    // Without a limit to their bytes, all are wanted.
-    let page = if window.max_bytes.is_some() { CHUNKS } else { i64::MAX };
     let (mut room, mut chunks) = (Room::new(window.max_bytes), Vec::new());
     'all: while chunks.len() < limit {
-        let page = page.min(integer((limit - chunks.len()) as u64));
-        let rows = session.query(sql, &[&id.as_str(), &CHUNK, &since, &before, &page]).await?;
+        let page = CHUNKS.min(integer((limit - chunks.len()) as u64));
+        let rows = session.query(sql, &[&id.as_str(), &CHUNK, &since, &before, &page, &BYTES]).await?;
+        let mut bytes = 0;
         for row in &rows {
-            if !room.has(get::<&str>(row, 2)?.len()) {
+            let length = get::<&str>(row, 2)?.len();
+            if !room.has(length) {
                 break 'all;
             }
+            bytes += length as u64;
             chunks.push(Arc::new(stored_chunk(row)?));
         }
+        let has_more = integer(rows.len() as u64) == page || integer(bytes) >= BYTES;
         match (rows.last(), window.take) {
-            (Some(last), Take::Newest) if integer(rows.len() as u64) == page => before = get(last, 0)?,
-            (Some(last), Take::Oldest) if integer(rows.len() as u64) == page => since = get(last, 0)?,
+            (Some(last), Take::Newest) if has_more => before = get(last, 0)?,
+            (Some(last), Take::Oldest) if has_more => since = get(last, 0)?,
             _ => break,
         }
     }

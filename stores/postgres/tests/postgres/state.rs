@@ -1,6 +1,6 @@
 //! Documents, and what is removed with their conversation.
 
-use everturn_orchestrator::{Journal as _, StateStore as _, Version, kernel::Millis};
+use everturn_orchestrator::{Journal as _, StateStore as _, Take, Version, Window, kernel::Millis};
 use everturn_store_postgres::PostgresJournal;
 
 use crate::support::{Server, id, numbered, waiting};
@@ -71,4 +71,26 @@ async fn idle_ephemeral_conversations_are_removed_with_what_only_they_used() {
     journal.append(&id(), Version(1), numbered(2, "text").turn(turn.clone())).await.unwrap();
     assert_eq!(journal.load(&id()).await.unwrap().unwrap().turn, Some(turn));
     assert_eq!(journal.drop_ephemeral(Millis(u64::MAX)).await, Ok(vec!["ephemeral:298".into()]));
+}
+
+/// In answers of so many chunks, and of so many bytes.
+#[tokio::test]
+async fn a_long_history_is_read_whole() {
+    let Some(server) = Server::start().await else { return };
+    let journal = PostgresJournal::open(&server.options()).await.unwrap();
+    let mut commit = numbered(1, "text");
+    for number in 2..=150 {
+        let text = if number % 20 == 0 { "x".repeat(1 << 20) } else { number.to_string() };
+        commit.chunks.extend(numbered(number, &text).chunks);
+    }
+    let chunks = commit.chunks.clone();
+    journal.append(&id(), Version(0), commit).await.unwrap();
+    for take in [Take::Oldest, Take::Newest] {
+        let all = journal.chunks(&id(), Window { take, ..Window::default() }).await.unwrap();
+        assert!(all == chunks, "{take:?}: {}", all.len());
+        let some = Window { take, limit: Some(100), ..Window::default() };
+        let some = journal.chunks(&id(), some).await.unwrap();
+        let expected = if take == Take::Oldest { &chunks[..100] } else { &chunks[50..] };
+        assert!(some == expected, "{take:?}: {}", some.len());
+    }
 }
