@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use everturn_orchestrator::{Head, Journal, Page, Window};
 use everturn_store_sqlite::SqliteArchive;
 use everturn_wire::{ConversationId, StoredChunk};
@@ -58,13 +58,13 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// The `seq` of its last chunk.
-    pub(super) async fn last_seq(&self, id: &ConversationId, listed: &Head) -> Result<u64> {
-        match self {
-            Self::File(_) | Self::Shared(_) => Ok(listed.last_seq),
-            Self::Server(server) => {
-                remote::last_seq(server, id).await?.with_context(|| format!("{id} was deleted just now"))
-            }
-        }
+    /// The `seq` of its last chunk; `None` if it was deleted.
+    pub(super) async fn last_seq(&self, id: &ConversationId) -> Result<Option<u64>> {
+        let stored = match self {
+            Self::File(file) => file.load(id)?,
+            Self::Shared(journal) => journal.load(id).await?,
+            Self::Server(server) => return remote::last_seq(server, id).await,
+        };
+        Ok(stored.map(|stored| stored.head.last_seq))
     }
 }

@@ -30,10 +30,11 @@ pub(super) async fn run(
 ) -> Result<ExitCode> {
     let all = archive.conversations().await?;
     let (id, listed) = selection::one(&all, asked)?;
-    let head = Head { last_seq: archive.last_seq(id, listed).await?, ..listed.clone() };
+    let last_seq = archive.last_seq(id).await?.ok_or_else(|| export::deleted(id))?;
+    let head = Head { last_seq, ..listed.clone() };
     let mut transcript = Transcript { printer, lines: if full { usize::MAX } else { LINES }, speaker: None };
     transcript.head(id, &head, calendar)?;
-    export::each_chunk(archive, id, head.last_seq, |chunk| transcript.chunk(chunk)).await?;
+    export::each_chunk(archive, id, last_seq, |chunk| transcript.chunk(chunk)).await?;
     if let Some(pending) = archive.pending(id).await? {
         transcript.pending(&pending, calendar)?;
     }
