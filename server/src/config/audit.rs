@@ -2,7 +2,11 @@
 //!
 //! Entries have no contents and no secrets. When the file is full it becomes the old one, and the former old one is dropped.
 
-use std::{fs, io::Write as _, path::Path};
+use std::{
+    fs,
+    io::{ErrorKind, Write as _},
+    path::Path,
+};
 
 use anyhow::{Context as _, Result};
 use everturn_wire::AuditEntry as Entry;
@@ -35,13 +39,19 @@ impl AuditFile {
     pub(crate) fn add(&self, mut entry: Entry) -> Result<()> {
         let path = self.file.path();
         let place = || format!("cannot write the audit log {}", path.display());
-        let now = Timestamp::now();
-        (entry.id, entry.at) = (now.as_microsecond(), format!("{now:.3}"));
         for text in [Some(&mut entry.action), entry.object.as_mut()].into_iter().flatten() {
             *text = text.chars().take(MOST).collect();
         }
-        let line = serde_json::to_string(&entry)? + "\n";
         let _lock = self.file.lock("lock").with_context(place)?;
+        let last = self.latest(1, None)?.first().map_or(0, |last| last.id);
+        let now = Timestamp::now();
+        // The clock may have been set back, and another entry may be as new.
+        entry.id = now.as_microsecond().max(last.saturating_add(1));
+        entry.at = format!("{now:.3}");
+        // A line that was cut off by a power cut or a full disk is not continued.
+        let text = read(path)?;
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let line = format!("{end}{}\n", serde_json::to_string(&entry)?);
         if fs::metadata(path).is_ok_and(|data| data.len() + line.len() as u64 > self.full) {
             fs::rename(path, self.old()).with_context(place)?;
         }
@@ -54,14 +64,10 @@ impl AuditFile {
     /// # Errors
     /// When a file cannot be read.
     pub(crate) fn latest(&self, limit: usize, before: Option<i64>) -> Result<Vec<Entry>> {
-        let place = || format!("cannot read the audit log {}", self.file.path().display());
-        let new = self.file.read().with_context(place)?.unwrap_or_default();
-        let old = PrivateFile::at(self.old()).read().with_context(place)?.unwrap_or_default();
-        // A line that was cut off by a power cut is left out.
-        let entries =
-            new.lines().rev().chain(old.lines().rev()).filter_map(|line| serde_json::from_str(line).ok());
-        Ok(entries
-            .filter(|entry: &Entry| before.is_none_or(|before| entry.id < before))
+        let (new, old) = (read(self.file.path())?, read(&self.old())?);
+        Ok(entries(&new)
+            .chain(entries(&old))
+            .filter(|entry| before.is_none_or(|before| entry.id < before))
             .take(limit)
             .collect())
     }
@@ -69,6 +75,22 @@ impl AuditFile {
     fn old(&self) -> std::path::PathBuf {
         self.file.path().with_extension("old.jsonl")
     }
+}
+
+/// Returns the text of a file; none if it does not exist. What was cut off may end within a character.
+fn read(path: &Path) -> Result<String> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(String::new())
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read the audit log {}", path.display())),
+    }
+}
+
+/// Returns the entries in a text, newest first, without lines that were cut off.
+fn entries(text: &str) -> impl Iterator<Item = Entry> {
+    text.lines().rev().filter_map(|line| serde_json::from_str(line).ok())
 }
 
 #[cfg(test)]
@@ -94,5 +116,26 @@ mod tests {
         let lines = |path: &Path| fs::read_to_string(path).unwrap().lines().count();
         let (new, old) = (lines(log.file.path()), lines(&log.old()));
         assert_eq!((next.len(), old > 0), (new + old - 3, true), "it goes on in the old file");
+    }
+
+    #[test]
+    fn no_entry_is_passed_over_whatever_the_clock_says_and_what_was_cut_off() {
+        let home = tempfile::tempdir().unwrap();
+        let log = AuditFile::beside(&home.path().join("a.db"));
+        let add = |action: &str| log.add(Entry { action: action.to_owned(), ..Entry::default() }).unwrap();
+        let actions = |before| {
+            let entries = log.latest(9, before).unwrap();
+            entries.into_iter().map(|entry| entry.action).collect::<Vec<_>>()
+        };
+        // Of a time when the clock was ahead, and the beginning of another, which ends within a character.
+        let ahead = Entry { id: i64::MAX - 9, action: "first".to_owned(), ..Entry::default() };
+        let line = serde_json::to_string(&ahead).unwrap() + "\n{\"id\":1,\"action\":\"";
+        fs::write(log.file.path(), [line.as_bytes(), b"\xc3"].concat()).unwrap();
+        add("second");
+        add("third");
+        assert_eq!(actions(None), ["third", "second", "first"]);
+        let third = log.latest(1, None).unwrap()[0].id;
+        assert_eq!(actions(Some(third)), ["second", "first"]);
+        assert_eq!(actions(Some(third - 1)), ["first"]);
     }
 }

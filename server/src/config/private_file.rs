@@ -23,10 +23,6 @@ impl PrivateFile {
         Self { path: data.with_file_name(name) }
     }
 
-    pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path }
-    }
-
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
