@@ -63,6 +63,13 @@ async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response,
     let place = api.stream_place()?;
     let call = Call { api, place };
     if !asked.resume.is_empty() {
+        if asked.is_edit
+            || asked.message.as_ref().is_some_and(|(_, images)| sent.key.is_some() || !images.is_empty())
+        {
+            let why =
+                "a message with resume is queued, so it must have no images, no Idempotency-Key and no edit";
+            return Err(Refusal::bad(why).into());
+        }
         return Ok(call.resume(asked).await?);
     }
     let Some((text, images)) = asked.message.take() else {
@@ -172,11 +179,18 @@ impl Call<'_> {
     }
 
     /// Answers the requests for approval, and streams what follows.
-    async fn resume(self, asked: RunRequest) -> Result<Response, Error> {
+    async fn resume(self, mut asked: RunRequest) -> Result<Response, Error> {
+        let message = asked.message.take();
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
         // Subscribe before answering, so that nothing that follows is missed.
         let events = orchestrator.subscribe(id, SubscribeFrom::End, true).await?;
         let pending = orchestrator.approvals(id).await?.pending;
+        // Before the answers, so that the model receives it with the results. A client may repeat the turn's own message.
+        if let Some((text, images)) = message
+            && self.stands(&asked, &text, &images).await?.is_none()
+        {
+            orchestrator.enqueue(id, text, None).await?;
+        }
         let mut has_answered = false;
         for entry in &asked.resume {
             let answered = Answered {

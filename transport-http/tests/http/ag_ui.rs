@@ -293,14 +293,26 @@ async fn interrupts_are_answered_by_another_run() {
         body["resume"] = answers.iter().map(entry).collect();
         body
     };
-    // One is denied. The turn still waits for the other, and an unknown one changes nothing.
-    let told =
-        events(post(world.address, RUN, resume(&[(ids[0], false), (&json!("none"), true)])).await).await;
+    // One is denied. The turn still waits for the other, and an unknown one changes nothing. Nor is the turn's own message
+    // said again.
+    let mut denied = resume(&[(ids[0], false), (&json!("none"), true)]);
+    denied["messages"] = json!([user("hi")]);
+    let told = events(post(world.address, RUN, denied).await).await;
     let results: Vec<_> = told.iter().filter(|event| event["type"] == "TOOL_CALL_RESULT").collect();
     assert_eq!((results.len(), &results[0]["toolCallId"]), (1, ids[0]));
     assert_eq!(told.last().unwrap()["outcome"]["interrupts"][0]["id"], *ids[1]);
-    let asking = ask(&world, RUN, resume(&[(ids[0], true), (ids[1], true)]));
-    world.call().await.answer("Done.");
+    // A message can come only with the answer, because clients start no other run meanwhile.
+    let mut steered = resume(&[(ids[0], true), (ids[1], true)]);
+    let messages = steered["messages"].as_array_mut().unwrap();
+    let image = json!({ "type": "image", "source": { "type": "url", "value": "https://example.com/a.png" } });
+    messages.push(json!({ "id": "s", "role": "user", "content": [image] }));
+    let (status, why) = refused(post(world.address, RUN, steered.clone()).await).await;
+    assert!(status == 400 && why.contains("images"), "{why}");
+    steered["messages"][2] = user("and then stop");
+    let asking = ask(&world, RUN, steered);
+    let asked = world.call().await;
+    assert_eq!(asked.said(), ["User hi", "User and then stop"]);
+    asked.answer("Done.");
     let told = events(asking.await.unwrap()).await;
     let result = told.iter().find(|event| event["type"] == "TOOL_CALL_RESULT").unwrap();
     assert_eq!((&result["content"], text(&told)), (&json!("ran \"b\""), "Done.".to_owned()));
