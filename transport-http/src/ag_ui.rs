@@ -201,17 +201,16 @@ impl Call<'_> {
             };
             has_answered |= answer_approval(orchestrator, id, &pending, answered).await?.unwrap_or(false);
         }
-        let turn_id =
-            pending.first().map_or_else(|| asked.head.run_id.as_str().into(), |open| open.turn_id.clone());
+        let Some(open) = pending.first().filter(|_| has_answered) else {
+            // Somebody else has answered, so the client has missed what followed.
+            return self.connect(asked.head, id).await;
+        };
         let mut bytes = Vec::new();
-        let is_active = orchestrator.status(id).await?.is_active;
-        let mut run = Run::continued(asked.head, &turn_id, &pending, asked.kept, &mut bytes);
-        if !has_answered && !is_active {
-            run.finish(&mut bytes);
-        }
+        let run = Run::continued(asked.head, &open.turn_id, &pending, asked.kept, &mut bytes);
         Ok(self.answer(&asked.conversation_id, Events::of(events), run, bytes))
     }
 
+    /// Streams the conversation so far, and the running turn from its start.
     async fn connect(self, head: Head, id: &ConversationId) -> Result<Response, Error> {
         let orchestrator = &self.api.orchestrator;
         let mut bytes = Vec::new();

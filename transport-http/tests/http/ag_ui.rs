@@ -317,7 +317,42 @@ async fn interrupts_are_answered_by_another_run() {
     let result = told.iter().find(|event| event["type"] == "TOOL_CALL_RESULT").unwrap();
     assert_eq!((&result["content"], text(&told)), (&json!("ran \"b\""), "Done.".to_owned()));
     let late = events(post(world.address, RUN, resume(&[(ids[1], true)])).await).await;
-    assert_eq!(types(&late), ["RUN_STARTED", "RUN_FINISHED"]);
+    assert_eq!(types(&late), ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]);
+    assert_eq!(late[1]["messages"].as_array().unwrap().last().unwrap()["content"], "Done.");
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_late_is_followed_by_all_that_was_missed() {
+    let mut world = World::serve_built(
+        |builder| builder.tool(Shell),
+        |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none()),
+    )
+    .await;
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    let asked = world.call().await;
+    let arguments = Arguments::Parsed(json!({ "command": "a" }));
+    asked.tell(StreamEvent::ToolCall(ToolCall { id: "a".into(), name: "sh".into(), arguments, echo: None }));
+    asked.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+    let answer = asking.await.unwrap();
+    let id = answer.header("x-conversation-id").to_owned();
+    let interrupt = &events(answer).await.pop().unwrap()["outcome"]["interrupts"][0];
+    // The first tab approves, and the answer has begun.
+    let mut resume = input(&json!([user("hi"), { "id": "m", "role": "assistant", "content": "" }]));
+    resume["resume"] =
+        json!([{ "interruptId": interrupt["id"], "status": "resolved", "payload": { "approved": true } }]);
+    let first = ask(&world, RUN, resume.clone());
+    let asked = world.call().await;
+    asked.text("Half");
+    let mut first = first.await.unwrap();
+    while !first.until("\n\n").await.unwrap().contains("Half") {}
+    let late = post(world.address, RUN, resume).await;
+    asked.answer(" done.");
+    let late = events(late).await;
+    let turns = get(world.address, &format!("/conversations/{id}/metrics")).await.json().await;
+    let of_answer = format!("{}#1:m", turns["turns"][0]["turnId"].as_str().unwrap());
+    assert_eq!(text(&late), "hiHalf done.");
+    assert!(late.iter().any(|event| event["messageId"] == of_answer), "{late:?}");
+    assert!(late.iter().any(|event| event["content"] == r#"ran "a""#), "{late:?}");
 }
 
 #[tokio::test]
