@@ -25,10 +25,10 @@ pub fn history(chunks: &[StoredChunk], turns: &[TurnMetrics]) -> Value {
 struct Messages {
     list: Vec<Value>,
     turn: Option<TurnId>,
-    step: u32,
+    /// The current step, and whether its answer may go on: the first chunk of an answer begins a step.
+    step: Option<u32>,
+    is_answer: bool,
     users: u32,
-    /// Whether the last chunk was a tool result, so that the next one belongs to a new step.
-    after_result: bool,
 }
 
 impl Messages {
@@ -44,12 +44,17 @@ impl Messages {
         }
         // A chunk of an unknown turn gets an id of its own.
         let turn = self.turn.clone().unwrap_or_else(|| format!("seq-{}", stored.seq).as_str().into());
-        let is_result = stored.role == Role::Tool;
-        if self.after_result && !is_result && stored.role == Role::Assistant {
-            self.step += 1;
+        let is_answer = stored.role == Role::Assistant;
+        if is_answer && !self.is_answer {
+            self.step = Some(self.step.map_or(0, |step| step + 1));
         }
-        self.after_result = is_result;
-        let step = StepId::new(&turn, self.step);
+        self.is_answer = is_answer;
+        if let Chunk::ToolCall { step_id: Some(id), .. } | Chunk::ToolResult { step_id: Some(id), .. } =
+            &*stored.chunk
+        {
+            self.step = id.step_of(&turn).or(self.step);
+        }
+        let step = StepId::new(&turn, self.step.unwrap_or_default());
         match &*stored.chunk {
             Chunk::Text { text } if stored.role == Role::User => {
                 let id = format!("{turn}:u{}", self.users);

@@ -180,10 +180,65 @@ fn a_queued_message_has_a_run_of_its_own() {
     }
 }
 
+fn chunk(seq: u64, role: &str, chunk: Value) -> Value {
+    let mut stored = json!({ "seq": seq, "role": role });
+    stored["chunk"] = chunk;
+    stored
+}
+
+fn say(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+#[test]
+fn a_history_has_the_messages_of_a_turn_that_was_steered() {
+    let result = json!({ "type": "tool-result", "toolCallId": "w", "toolName": "weather", "content": "sunny", "isError": false });
+    let chunks = json!([
+        chunk(1, "user", say("weather?")),
+        chunk(2, "assistant", say("I look.")),
+        chunk(
+            3,
+            "assistant",
+            json!({ "type": "tool-call", "toolCallId": "w", "toolName": "weather", "input": {}, "stepId": "t#0" })
+        ),
+        chunk(4, "tool", result),
+        chunk(5, "user", say("and tomorrow?")),
+        chunk(6, "assistant", say("Sunny, too.")),
+        chunk(7, "system", json!({ "type": "system", "text": "Write a report." })),
+        chunk(8, "assistant", say("The report.")),
+    ]);
+    let chunks: Vec<StoredChunk> = serde_json::from_value(chunks).unwrap();
+    let turn = TurnMetrics { first_seq: Some(1), last_seq: Some(8), ..TurnMetrics::new("t".into()) };
+    let told = history(&chunks, &[turn]);
+    let mut out = Vec::new();
+    let mut run = Run::connected(head(true), &"t".into(), &json!([]), &mut out);
+    let streamed = events(json!([
+        { "type": "user-message", "text": "weather?" },
+        text("I look."),
+        of_call("tool-call"),
+        step("step-complete"),
+        of_call("tool-result"),
+        { "type": "steering", "text": "and tomorrow?" },
+        text("Sunny, too."),
+        step("step-complete"),
+        text("The report."),
+        step("step-complete"),
+        done("stop"),
+        sealed(),
+    ]));
+    for event in &streamed {
+        run.push(&Event::Other(event), &mut out);
+    }
+    let streamed = read(&String::from_utf8(out).unwrap(), true, "[]").unwrap();
+    let shown =
+        |message: &Value| [message["id"].clone(), message["role"].clone(), message["content"].clone()];
+    let of_history: Vec<_> = told.as_array().unwrap().iter().map(shown).collect();
+    let of_stream: Vec<_> = streamed.messages.iter().map(|(_, message)| shown(message)).collect();
+    assert_eq!(of_history, of_stream);
+}
+
 #[test]
 fn a_history_has_the_ids_that_were_streamed() {
-    let chunk = |seq: u64, role: &str, chunk: Value| json!({ "seq": seq, "role": role, "chunk": chunk });
-    let say = |text: &str| json!({ "type": "text", "text": text });
     let mut again = chunk(9, "user", say("again"));
     again["supersedes"] = 7.into();
     let chunks = json!([
