@@ -23,7 +23,7 @@ use crate::{
     body::Unread,
     call::chat::{CONVERSATION_ID, Sent, UNBUFFERED},
     chat_client::{Answered, NO_KEY, Plain, answer_approval, end_turn, find_message, model},
-    events::Events,
+    events::{Events, Running},
     refusal::Refusal,
 };
 
@@ -172,7 +172,9 @@ impl Call<'_> {
             true => Events::of_running(&self.api.orchestrator, id).await?,
             false => None,
         };
-        let Some((turn_id, events)) = running else { return Ok(response(id, queued(&asked.head, &told))) };
+        let Some(Running { turn_id, events, .. }) = running else {
+            return Ok(response(id, queued(&asked.head, &told)));
+        };
         let mut bytes = Vec::new();
         let run = Run::new(asked.head, &turn_id, asked.kept, &mut bytes);
         Ok(self.answer(&asked.conversation_id, events, run, bytes))
@@ -222,7 +224,13 @@ impl Call<'_> {
             }
             running => running?,
         };
-        let before_seq = orchestrator.status(id).await?.turn_seq.filter(|_| running.is_some());
+        // What the turn adds is streamed, also if it has ended meanwhile.
+        let mut before_seq = None;
+        if let Some(Running { turn_id, .. }) = &running {
+            let turn_seq = orchestrator.status(id).await?.turn_seq;
+            let sealed = orchestrator.metrics(id).await?.into_iter().find(|turn| turn.turn_id == *turn_id);
+            before_seq = sealed.map_or(turn_seq, |turn| turn.first_seq);
+        }
         let limits = &self.api.limits;
         let window = Window {
             before_seq,
@@ -231,8 +239,9 @@ impl Call<'_> {
             ..Window::default()
         };
         let told = orchestrator.history(id, window).await?;
-        let messages = history(&told.chunks, &told.turns.unwrap_or_default());
-        let Some((turn_id, events)) = running else {
+        let supersedes = running.as_ref().and_then(|running| running.supersedes);
+        let messages = history(&told.chunks, &told.turns.unwrap_or_default(), supersedes);
+        let Some(Running { turn_id, events, .. }) = running else {
             let mut run = Run::connected(head, &"none".into(), &messages, &mut bytes);
             run.finish(&mut bytes);
             return Ok(response(id, bytes));

@@ -1,8 +1,10 @@
 //! The events of a subscription, for dialects.
 
+use std::collections::VecDeque;
+
 use everturn_dialect::Event;
 use everturn_orchestrator::{Error, Frame, SubscribeFrom, Subscription, View};
-use everturn_wire::{AgentEvent, ConversationId, TurnId};
+use everturn_wire::{AgentEvent, ConversationId, EventBody, TurnId};
 use futures_util::{
     FutureExt as _, StreamExt as _,
     stream::{self, BoxStream},
@@ -11,8 +13,17 @@ use futures_util::{
 /// The events of a subscription. Waiting for the next one is cancel-safe.
 pub(crate) struct Events {
     rest: BoxStream<'static, Result<Frame, Error>>,
-    /// An event that was taken and put back.
-    first: Option<Frame>,
+    /// Events that were taken and put back.
+    first: VecDeque<Frame>,
+}
+
+/// The turn that was running when it was subscribed to.
+pub(crate) struct Running {
+    pub(crate) turn_id: TurnId,
+    /// The `seq` from which on it supersedes the conversation.
+    pub(crate) supersedes: Option<u64>,
+    /// Its events, from its start.
+    pub(crate) events: Events,
 }
 
 impl Events {
@@ -21,31 +32,40 @@ impl Events {
             let event = subscription.next().await;
             Some((event, subscription))
         });
-        Self { rest: rest.boxed(), first: None }
+        Self { rest: rest.boxed(), first: VecDeque::new() }
     }
 
     /// Subscribes to the running turn from its start; `None` if none is running.
     pub(crate) async fn of_running(
         orchestrator: &View,
         id: &ConversationId,
-    ) -> Result<Option<(TurnId, Self)>, Error> {
+    ) -> Result<Option<Running>, Error> {
         let mut events = Self::of(orchestrator.subscribe(id, SubscribeFrom::RunningTurn, true).await?);
         // After subscribing, so that the events of a turn that begins in between are not missed.
         if !orchestrator.status(id).await?.is_active {
             return Ok(None);
         }
+        let mut first = VecDeque::new();
         loop {
             let frame = events.next().await?;
             let event = serde_json::from_slice::<AgentEvent>(&frame.event()).ok();
-            if let Some(turn_id) = event.and_then(|event| event.turn_id) {
-                events.first = Some(frame);
-                return Ok(Some((turn_id, events)));
-            }
+            let Some((turn_id, body)) = event.and_then(|event| Some((event.turn_id?, event.body))) else {
+                continue;
+            };
+            first.push_back(frame);
+            let supersedes = match body {
+                // The start of its turn follows.
+                EventBody::UserMessage { .. } => continue,
+                EventBody::TurnStart { supersedes, .. } => supersedes,
+                _ => None,
+            };
+            events.first = first;
+            return Ok(Some(Running { turn_id, supersedes, events }));
         }
     }
 
     pub(crate) async fn next(&mut self) -> Result<Frame, Error> {
-        match self.first.take() {
+        match self.first.pop_front() {
             Some(first) => Ok(first),
             // A subscription ends only with an error.
             None => self.rest.next().await.unwrap_or(Err(Error::ShuttingDown)),

@@ -12,7 +12,7 @@ use crate::{
     api::Api,
     call::chat::Sent,
     chat_client::{Answered, NO_KEY, answer_approval, find_message, model},
-    events::Events,
+    events::{Events, Running},
     refusal::Refusal,
 };
 
@@ -130,7 +130,7 @@ impl Call<'_> {
             Err(Error::UnknownConversation { .. }) => None,
             running => running?,
         };
-        let Some((turn_id, events)) = running else { return Ok(Answer::Nothing) };
+        let Some(Running { turn_id, events, .. }) = running else { return Ok(Answer::Nothing) };
         let mut bytes = Vec::new();
         let chunks = Chunks::new(self.version, id, &turn_id, &mut bytes);
         Ok(self.answer(id, events, chunks, bytes))

@@ -247,6 +247,29 @@ async fn a_client_that_connects_is_told_all() {
     assert_eq!(run.last().unwrap()["usage"], told.last().unwrap()["usage"]);
 }
 
+#[tokio::test]
+async fn a_client_that_connects_is_not_told_of_what_the_running_turn_supersedes() {
+    let mut world = world().await;
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    world.call().await.answer("Hello");
+    events(asking.await.unwrap()).await;
+    for (message, edit, standing) in [("hi", false, 1), ("hey", true, 0)] {
+        let mut again = input(&json!([user(message)]));
+        again["forwardedProps"] = json!({ "everturn": { "edit": edit } });
+        let asking = ask(&world, RUN, again);
+        let asked = world.call().await;
+        let connect = ask(&world, "/copilotkit/agent/default/connect", input(&json!([])));
+        let connected = connect.await.unwrap();
+        asked.answer("Once more.");
+        let told = events(connected).await;
+        let before = told[1]["messages"].as_array().unwrap();
+        assert_eq!(before.len(), standing, "{before:?}");
+        assert!(before.iter().all(|message| message["role"] == "user"));
+        assert_eq!(text(&told).strip_prefix(if edit { "hey" } else { "" }), Some("Once more."));
+        events(asking.await.unwrap()).await;
+    }
+}
+
 struct Shell;
 
 #[async_trait]

@@ -6,7 +6,8 @@ use serde_json::json;
 use crate::call_key;
 
 /// Returns the messages of these chunks, with the ids they had when streamed. `turns`: the turns of the chunks.
-pub fn history(chunks: &[StoredChunk], turns: &[TurnMetrics]) -> Value {
+/// `superseded`: the first `seq` that a turn after them supersedes.
+pub fn history(chunks: &[StoredChunk], turns: &[TurnMetrics], superseded: Option<u64>) -> Value {
     let mut standing: Vec<&StoredChunk> = Vec::new();
     for stored in chunks {
         if let Some(from) = stored.supersedes {
@@ -14,6 +15,7 @@ pub fn history(chunks: &[StoredChunk], turns: &[TurnMetrics]) -> Value {
         }
         standing.push(stored);
     }
+    standing.retain(|stored| superseded.is_none_or(|from| stored.seq < from));
     let mut messages = Messages::default();
     for stored in standing {
         messages.add(stored, turns);

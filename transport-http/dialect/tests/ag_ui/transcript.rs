@@ -209,7 +209,7 @@ fn a_history_has_the_messages_of_a_turn_that_was_steered() {
     ]);
     let chunks: Vec<StoredChunk> = serde_json::from_value(chunks).unwrap();
     let turn = TurnMetrics { first_seq: Some(1), last_seq: Some(8), ..TurnMetrics::new("t".into()) };
-    let told = history(&chunks, &[turn]);
+    let told = history(&chunks, &[turn], None);
     let mut out = Vec::new();
     let mut run = Run::connected(head(true), &"t".into(), &json!([]), &mut out);
     let streamed = events(json!([
@@ -266,7 +266,10 @@ fn a_history_has_the_ids_that_were_streamed() {
         last_seq: Some(last),
         ..TurnMetrics::new(id.into())
     };
-    let told = history(&chunks, &[turn("t", 1, 6), turn("t2", 7, 8), turn("t3", 9, 9)]);
+    let turns = [turn("t", 1, 6), turn("t2", 7, 8), turn("t3", 9, 9)];
+    let edited = history(&chunks, &turns, Some(9));
+    assert_eq!(edited.as_array().unwrap().len(), 5, "a turn supersedes the last message");
+    let told = history(&chunks, &turns, None);
     let streamed = streamed(
         &events(json!([
             thought("Hm."),
