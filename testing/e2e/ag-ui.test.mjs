@@ -101,6 +101,33 @@ LINES.forEach(({ line, Agent }, at) => {
       }
     });
 
+    test('a message can come with the answer to an interrupt', async () => {
+      const { agent } = open();
+      provider.says(roll, 'Well.');
+      say(agent, 'roll');
+      let outcome;
+      await agent.runAgent({}, { onRunFinishedEvent: ({ event }) => void (outcome = event.outcome) });
+      say(agent, 'do something else');
+      const [{ id: interruptId }] = outcome.interrupts;
+      await agent.runAgent({ resume: [{ interruptId, status: 'resolved', payload: { approved: false } }] });
+      assert.match(provider.requests[1].said.at(-1), /do something else$/);
+      assert.equal(agent.messages.at(-1).content, 'Well.');
+      assert.deepEqual(warnings, []);
+    });
+
+    test('a message of a client that has missed some is added', async () => {
+      const { agent, threadId } = open();
+      provider.says('One.', 'Two.', 'Three.');
+      say(agent, 'a');
+      await run(agent);
+      const late = open(threadId, structuredClone(agent.messages));
+      say(agent, 'b');
+      await run(agent);
+      say(late.agent, 'c');
+      await run(late.agent);
+      assert.deepEqual(provider.requests[2].said.slice(-5), ['a', 'One.', 'b', 'Two.', 'c']);
+    });
+
     test('an answer is regenerated', async () => {
       const { agent } = open();
       provider.says('One.', 'Two.', 'Three.');
