@@ -15,7 +15,6 @@ use crate::{
     new_id, report,
     request_history::RequestHistory,
     session::{self, TurnSettings, TurnTask, standing},
-    state::delete_documents,
 };
 use request::{check_choice, check_scope};
 
@@ -303,7 +302,7 @@ impl Orchestrator {
         let mut deleted = Ok(());
         for id in &removed {
             // Another conversation may get its id. The others' are deleted all the same.
-            deleted = deleted.and(delete_documents(&*self.ports.documents, id).await);
+            deleted = deleted.and(self.ports.delete_documents(id).await);
         }
         deleted?;
         Ok(removed.len())

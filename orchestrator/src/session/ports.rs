@@ -25,7 +25,7 @@ use crate::{
     route::Route,
     schedule,
     shutdown::{Shutdown, Stage},
-    state::StateStore,
+    state::{StateStore, delete_documents},
     status::StatusChanges,
     timed_retry::TimedRetry,
     timer::Timers,
@@ -91,6 +91,14 @@ impl Ports {
             conversation.model_settings.set(self.model_settings.of(&conversation.id).await?);
         }
         Ok(())
+    }
+
+    /// Deletes the documents of a conversation that was removed.
+    ///
+    /// # Errors
+    /// When the store fails; some may be deleted.
+    pub(crate) async fn delete_documents(&self, id: &ConversationId) -> Result<(), JournalError> {
+        delete_documents(&*self.documents, id).await
     }
 
     /// Rebuilds the route of a turn that was saved with these targets, after the route was removed from the
