@@ -73,9 +73,9 @@ export class Banner {
     return left > LONG_MS ? later(this.#until) : wait(Math.ceil(left / 1000));
   }
 
-  /** Identifies the retry shown and its phase; null if there is none. */
+  /** Identifies the retry shown and its phase; null if there is none. After a summary, the first wait of the answer is another one. */
   get stage() {
-    return this.#retry && `${this.#retry.phase} ${this.#retry.attempt}`;
+    return this.#retry && `${this.#retry.phase} ${this.#retry.attempt} ${this.#retry.nextAt}`;
   }
 
   receive(event) {

@@ -10,7 +10,7 @@ use everturn_wire::{
 };
 use serde_json::json;
 
-use crate::support::{World, called, config, event, everything, python, wait_for};
+use crate::support::{World, called, config, event, everything, python, script, wait_for};
 
 /// Waits for the next question.
 pub(crate) async fn asked(watched: &mut Subscription) -> Question {
@@ -181,4 +181,11 @@ async fn a_subscriber_without_extensions_is_told_why_the_call_waits() {
     assert_eq!(world.answer(id, &question, QuestionAction::Cancel, None).await, Ok(true));
     let called = called(&mut plain).await;
     assert_eq!(called.output, ["This call waits for an answer to a question of its tool.\n"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_questions_at_once_are_not_asked() {
+    let world = World::up(config(script("asks.py", &["eleven"])), &[("ask", json!({}))]).await;
+    let called = world.call().await;
+    assert_eq!(called.content, "(tool failed: the MCP server s asked for input more than 10 times)");
 }

@@ -42,7 +42,12 @@ pub(crate) fn everything(transport: &str) -> Command {
 
 /// Returns the command of the server in Python.
 pub(crate) fn python(words: &[&str]) -> Command {
-    let script = root().join("integrations/mcp/tests/mcp/server.py").display().to_string();
+    script("server.py", words)
+}
+
+/// Returns the command of a script in this folder.
+pub(crate) fn script(name: &str, words: &[&str]) -> Command {
+    let script = root().join("integrations/mcp/tests/mcp").join(name).display().to_string();
     let words = words.iter().map(|word| (*word).to_owned());
     Command {
         program: installed("testing/e2e/.venv/bin/python"),

@@ -6,7 +6,7 @@ use everturn_mcp::{ServerConfig, Timeouts};
 use everturn_wire::EventBody;
 use serde_json::json;
 
-use crate::support::{Note, World, called, config, event, python};
+use crate::support::{Note, World, called, config, event, python, script};
 
 fn within(idle_ms: u64, total_ms: u64) -> ServerConfig {
     let (idle, total) = (Duration::from_millis(idle_ms), Duration::from_millis(total_ms));
@@ -51,4 +51,13 @@ async fn a_call_times_out_despite_progress() {
     let called = world.call().await;
     assert_eq!(called.content, "(tool failed: the call exceeded 3 s and was cancelled)");
     assert!(called.is_error && called.output.len() >= 2, "{called:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_times_out_however_often_it_asks_for_input() {
+    let total = Duration::from_secs(1);
+    let timeouts = Timeouts { total, ..Timeouts::default() };
+    let server = ServerConfig { timeouts, ..config(script("asks.py", &["slowly"])) };
+    let called = World::up(server, &[("ask", json!({}))]).await.call().await;
+    assert_eq!(called.content, "(tool failed: the call exceeded 1 s and was cancelled)");
 }

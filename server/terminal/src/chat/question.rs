@@ -194,7 +194,7 @@ fn host(url: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::view::Plain, *};
 
     fn shown(question: Value) -> Questions {
         let mut questions = Questions::default();
@@ -233,6 +233,17 @@ mod tests {
             (QuestionAction::Accept, Some(json!({ "guests": 2, "tea": true })))
         );
         assert!(!questions.is_open(), "only one answer is sent");
+    }
+
+    #[test]
+    fn the_address_of_a_page_is_in_one_piece() {
+        let (mut asked, mut err) = (question("url", &json!([])), Vec::new());
+        let url = format!("https://pay.example/{}", "x".repeat(3_000));
+        asked["url"] = url.clone().into();
+        let mut questions = Questions::default();
+        questions.ask(serde_json::from_value(asked).unwrap());
+        questions.show(&mut Plain::new(Vec::new(), &mut err, false, false)).unwrap();
+        assert!(String::from_utf8(err).unwrap().contains(&url));
     }
 
     #[test]
