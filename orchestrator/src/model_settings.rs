@@ -53,8 +53,9 @@ impl OfConversation {
 
     /// Returns what defines a turn that begins now.
     pub(crate) fn over(&self, configured: Arc<Configured>) -> Arc<Configured> {
-        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
-            Some(own) => over(own, &configured),
+        let own = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match own {
+            Some(own) => over(&own, &configured),
             None => configured,
         }
     }

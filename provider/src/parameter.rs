@@ -12,13 +12,12 @@ pub(crate) fn put<const N: usize>(body: &mut Map<String, Value>, fields: [(&str,
     }
 }
 
-/// Merges additional fields into objects at any depth: a caller's field remains beside an additional one. An object of another `type` is replaced.
+/// Merges additional fields into objects at any depth: a caller's field remains beside an additional one. An object with a `type` is
+/// one thing, such as a schema, and replaces another one.
 pub(crate) fn merge(fields: &mut Map<String, Value>, extra: &Map<String, Value>) {
     for (name, value) in extra {
         match (fields.get_mut(name), value) {
-            (Some(Value::Object(inner)), Value::Object(extra))
-                if extra.get("type").is_none_or(|kind| inner.get("type") == Some(kind)) =>
-            {
+            (Some(Value::Object(inner)), Value::Object(extra)) if !extra.contains_key("type") => {
                 merge(inner, extra);
             }
             _ => drop(fields.insert(name.clone(), value.clone())),

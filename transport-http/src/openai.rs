@@ -90,7 +90,10 @@ async fn completions(api: &Api, headers: &HeaderMap, body: Unread) -> Result<Res
         let leaving = Leaving::of(&orchestrator, &started, stops);
         Ok((started, leaving))
     });
-    let begun = begun.await.unwrap_or(Err(Error::ShuttingDown));
+    let begun = begun.await.unwrap_or_else(|ended| match ended.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => Err(Error::ShuttingDown),
+    });
     let (started, leaving) = begun.map_err(error::of_orchestrator)?;
     let id = &started.conversation_id;
     let events =

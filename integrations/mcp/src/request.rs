@@ -134,7 +134,7 @@ impl<'t> Deadlines<'t> {
     }
 
     pub(crate) fn stop(&mut self) {
-        self.stopped = Some(Instant::now());
+        self.stopped.get_or_insert_with(Instant::now);
     }
 
     pub(crate) fn go_on(&mut self) {

@@ -33,7 +33,7 @@ impl Orchestrator {
             return Err(Error::NothingToSummarize { id: id.clone() });
         }
         let seated = conversation.claim_since(vacancy)?;
-        let settings = TurnSettings::of_message(&self.ports, &conversation, model, None, None, None, None);
+        let settings = TurnSettings::new(&self.ports, &conversation, model, None, None);
         self.begin_turn(seated, TurnTask::compaction(&self.ports, new_id::turn(), None, settings)).await
     }
 }

@@ -74,7 +74,7 @@ impl Orchestrator {
                     Err(Error::Journal(error)) if error.is_outage() => return Err(error.into()),
                     Err(Error::ShuttingDown) => return Err(Error::ShuttingDown),
                     Err(error) => {
-                        // There may be as many as there is memory for none.
+                        // One line for all of them: without memory, none can be loaded.
                         if left.is_none() {
                             tracing::warn!(conversation = %id, %error, "an old conversation cannot be deleted");
                         }

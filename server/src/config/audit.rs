@@ -43,13 +43,16 @@ impl AuditFile {
             *text = text.chars().take(MOST).collect();
         }
         let _lock = self.file.lock("lock").with_context(place)?;
-        let last = self.latest(1, None)?.first().map_or(0, |last| last.id);
-        let now = Timestamp::now();
+        let text = read(path)?;
+        let last = match entries(&text).next() {
+            Some(last) => Some(last),
+            None => entries(&read(&self.old())?).next(),
+        };
+        let (now, last) = (Timestamp::now(), last.map_or(0, |last| last.id));
         // The clock may have been set back, and another entry may be as new.
         entry.id = now.as_microsecond().max(last.saturating_add(1));
         entry.at = format!("{now:.3}");
         // A line that was cut off by a power cut or a full disk is not continued.
-        let text = read(path)?;
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         let line = format!("{end}{}\n", serde_json::to_string(&entry)?);
         if fs::metadata(path).is_ok_and(|data| data.len() + line.len() as u64 > self.full) {

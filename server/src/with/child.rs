@@ -67,10 +67,10 @@ impl Child {
         let Some(id) = id else { return };
         if signal == Signal::CHILD {
             let stopped = waitid(WaitId::Pid(id), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
-            if !matches!(stopped, Ok(Some(_))) {
+            if !matches!(stopped, Ok(Some(_))) || !is_in_foreground() {
                 return;
             }
-            // It stopped itself, as a program does at Ctrl-Z. The shell waits for us, and continues only us if asked for that.
+            // As a program stops itself at Ctrl-Z. The shell waits for us, and continues us. Without one, nobody would.
             let _ = kill_process(getpid(), Signal::STOP);
             signal = Signal::CONT;
         }

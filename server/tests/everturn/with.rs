@@ -338,25 +338,26 @@ async fn signals_are_handed_on() {
     }
 }
 
-/// Returns the state of a process, as one letter.
-fn state(child: &Child) -> String {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id().unwrap())).unwrap();
-    stat.rsplit_once(") ").unwrap().1[..1].to_owned()
-}
-
 #[tokio::test]
 async fn a_program_that_stops_itself_stops_everturn_until_the_shell_continues_it() {
     let home = Home::empty();
-    let child = home.command(&["with", "--", "sh", "-c", "kill -STOP $$; echo back"]).spawn().unwrap();
+    let script = "import os, signal\nprint('parent', os.getppid(), 'stops', flush=True)\n\
+                  os.kill(os.getpid(), signal.SIGSTOP)\nprint('back')";
+    let mut terminal = Terminal::new(&home, &python(script));
+    terminal.until("stops").await;
+    let shown = terminal.shown();
+    let id = shown.split_once("parent ").unwrap().1.split_once(' ').unwrap().0.to_owned();
+    let is_stopped =
+        || fs::read_to_string(format!("/proc/{id}/stat")).unwrap().rsplit_once(") ").unwrap().1[..1] == *"T";
     let stopped = async {
-        while state(&child) != "T" {
+        while !is_stopped() {
             yield_now().await;
         }
     };
     timeout(DEADLINE, stopped).await.expect("it stops with its program");
-    signal(&child, "-CONT").await;
-    let output = timeout(DEADLINE, child.wait_with_output()).await.unwrap().unwrap();
-    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "back\n"));
+    assert!(tokio::process::Command::new("kill").args(["-CONT", &id]).status().await.unwrap().success());
+    terminal.until("back").await;
+    assert_eq!(terminal.end().await.code(), Some(0));
 }
 
 #[tokio::test]

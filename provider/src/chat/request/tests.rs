@@ -62,12 +62,14 @@ fn extra_fields_replace_any_field_except_stream() {
     config.extra_body = serde_json::from_value(json!({"model": "x", "top_k": 3, "stream": false})).unwrap();
     let expected = json!({"model": "x", "messages": [], "top_k": 3, "stream": true});
     assert_eq!(body(&config, "o", &asking(vec![])), expected);
-    // An object of another kind has other fields.
+    // An object with a type is not mixed with another one.
     let mut request = asking(vec![]);
     let format = ResponseFormat::JsonSchema { name: "n".into(), schema: json!({}), strict: None };
     request.parameters = Parameters { response_format: Some(format), ..Parameters::default() }.into();
-    config.extra_body = serde_json::from_value(json!({"response_format": {"type": "text"}})).unwrap();
-    assert_eq!(body(&config, "o", &request)["response_format"], json!({"type": "text"}));
+    for format in [json!({"type": "text"}), json!({"type": "json_schema", "json_schema": {"name": "own"}})] {
+        config.extra_body = [("response_format".to_owned(), format.clone())].into_iter().collect();
+        assert_eq!(body(&config, "o", &request)["response_format"], format);
+    }
 }
 
 #[test]
