@@ -10,7 +10,6 @@ mod loaded;
 mod record;
 mod seat;
 mod seated;
-mod sync;
 
 #[cfg(test)]
 mod model;

@@ -47,6 +47,7 @@ mod shutdown;
 mod state;
 mod status;
 mod subscription;
+mod sync;
 mod telemetry;
 mod timed_retry;
 mod timer;

@@ -1,24 +1,19 @@
 //! The seat under every order in which threads can come to it.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
 use everturn_kernel::{Effects, Input, Millis, Moment, Prompt, Settings, Turn, Wait};
 use everturn_wire::{ConversationStatus, QueuedMessage};
-use shuttle::{
-    scheduler::{DfsScheduler, RandomScheduler},
-    thread,
-};
+use shuttle::thread;
 
-use super::{sync::MODELLED, *};
+use super::*;
 use crate::{
     Definition, SystemClock, TurnRecord,
+    sync::model::{at_once, explore, found},
     timer::{Wakes, Woken},
 };
 
@@ -166,26 +161,6 @@ fn wake(story: &Story, conversation: &Arc<Conversation>, patience: usize) {
     }
 }
 
-/// Runs it in every order, or in so many.
-fn explore(orders: Option<usize>, run: impl Fn() + Send + Sync + 'static) {
-    let modelled = move || {
-        MODELLED.set(true);
-        run();
-    };
-    let config = shuttle::Config::new();
-    match orders {
-        Some(orders) => drop(shuttle::Runner::new(RandomScheduler::new(orders), config).run(modelled)),
-        None => drop(shuttle::Runner::new(DfsScheduler::new(None, false), config).run(modelled)),
-    }
-    MODELLED.set(false);
-}
-
-/// Runs these at once, to their end.
-fn at_once(threads: Vec<Box<dyn FnOnce() + Send>>) {
-    let running: Vec<_> = threads.into_iter().map(|thread| thread::spawn(thread)).collect();
-    running.into_iter().for_each(|thread| thread.join().unwrap());
-}
-
 fn collision(stops: usize, messages: usize, patience: usize) {
     let (story, conversation) = (Arc::new(Story::default()), parked());
     conversation.wake_later(Millis(50));
@@ -259,23 +234,18 @@ fn look_then_claim(story: &Story, conversation: &Arc<Conversation>) -> bool {
 
 #[test]
 fn a_claim_apart_from_the_look_loses_a_stop_and_the_model_finds_it() {
-    let lost = catch_unwind(AssertUnwindSafe(|| {
-        explore(None, || {
-            let (story, conversation) = (Arc::new(Story::default()), parked());
-            let timer = (story.clone(), conversation.clone());
-            let person = (story.clone(), conversation.clone());
-            at_once(vec![
-                Box::new(move || wake(&timer.0, &timer.1, 1)),
-                Box::new(move || {
-                    let stopped = look_then_claim(&person.0, &person.1);
-                    assert!(stopped, "the turn was there, and the stop did not find it");
-                }),
-            ]);
-        });
-    }));
-    MODELLED.set(false);
-    let found = lost.unwrap_err();
-    let found = crate::panic::panic_text(found.as_ref());
+    let found = found(None, || {
+        let (story, conversation) = (Arc::new(Story::default()), parked());
+        let timer = (story.clone(), conversation.clone());
+        let person = (story.clone(), conversation.clone());
+        at_once(vec![
+            Box::new(move || wake(&timer.0, &timer.1, 1)),
+            Box::new(move || {
+                let stopped = look_then_claim(&person.0, &person.1);
+                assert!(stopped, "the turn was there, and the stop did not find it");
+            }),
+        ]);
+    });
     assert!(found.contains("the stop did not find it"), "{found}");
 }
 

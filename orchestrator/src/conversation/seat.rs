@@ -34,7 +34,9 @@ use everturn_kernel::{Input, Millis, RestoreError, Turn, Wait};
 use everturn_wire::ConversationStatus;
 use tokio::sync::mpsc;
 
-use super::{AfterTurn, Control, Inbox, LeftoverMessages, control::MAX_QUEUE, sync::Mutex};
+use crate::sync::Mutex;
+
+use super::{AfterTurn, Control, Inbox, LeftoverMessages, control::MAX_QUEUE};
 use crate::{Definition, NodeId, shutdown::Shutdown};
 
 /// Who drives a conversation.

@@ -8,7 +8,6 @@ use everturn_wire::ConversationId;
 use super::{
     AfterTurn, Control, Conversation, Inbox, Loss, Parked,
     seat::{Parking, Refused, Sent},
-    sync,
 };
 use crate::{Error, JournalError};
 
@@ -175,7 +174,7 @@ impl Seated {
         let parking = self.conversation.seat.park(&self.inbox, parked);
         self.left = !matches!(parking, Parking::Commanded(_));
         if matches!(parking, Parking::Parked) {
-            sync::moment();
+            crate::sync::moment();
             self.conversation.set_timer(wait, true);
         }
         parking

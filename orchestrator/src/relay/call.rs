@@ -31,7 +31,7 @@ pub(super) struct Call {
     pub(super) orders: mpsc::Sender<Order>,
     /// Its `waited_ms` has the present wait whole.
     state: Mutex<CallInfo>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     changes: broadcast::Sender<Arc<CallInfo>>,
 }
 

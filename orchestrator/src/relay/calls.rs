@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     future,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, MutexGuard, Weak},
     time::Duration,
 };
 
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     caller::Ended, clock::Clock, memory::Memory, names::Names, new_id, observer::Observers, session::Ports,
-    shutdown::Stage,
+    shutdown::Stage, sync::Mutex,
 };
 
 /// How long a call goes on while nobody listens, and how long an answer is kept that nobody took.
@@ -86,7 +86,7 @@ impl Calls {
             return Err(RelayError::ShuttingDown);
         }
         let (key, has_session) = (CallKey::of(&asked), asked.session.is_some());
-        if let Some(listener) = self.join(ports, &self.lock(), &key, has_session) {
+        if let Some(listener) = self.join(&self.lock(), &key, has_session) {
             return Ok(listener.until(ended));
         }
         let now = ports.clock.now();
@@ -116,7 +116,7 @@ impl Calls {
         let (listener, stored) = {
             let mut book = self.lock();
             // The same request may have begun a call meanwhile.
-            if let Some(listener) = self.join(ports, &book, &key, has_session) {
+            if let Some(listener) = self.join(&book, &key, has_session) {
                 return Ok(listener.until(ended));
             }
             if book.by_id.len() >= MOST_CALLS {
@@ -132,7 +132,7 @@ impl Calls {
             book.by_key.insert(key, call.clone());
             book.by_id.insert(id, call.clone());
             // Under the lock, so that a repetition without a session sees that somebody listens.
-            (self.listener(ports, &call), stored)
+            (self.listener(&call), stored)
         };
         call.tell();
         let (ports, kept, observers) = (ports.clone(), self.kept.clone(), self.observers.clone());
@@ -167,21 +167,15 @@ impl Calls {
 
     /// Joins the call that a request repeats. Without a session, a request counts as a repetition only if nobody listens
     /// any more: equal requests may be meant to be answered separately.
-    fn join(
-        self: &Arc<Self>,
-        ports: &Arc<Ports>,
-        book: &Book,
-        key: &CallKey,
-        has_session: bool,
-    ) -> Option<Listener> {
+    fn join(self: &Arc<Self>, book: &Book, key: &CallKey, has_session: bool) -> Option<Listener> {
         let call = book.by_key.get(key)?;
         let may = has_session || !call.tape.is_listened_to();
-        if may { self.listener(ports, call) } else { None }
+        if may { self.listener(call) } else { None }
     }
 
-    fn listener(self: &Arc<Self>, ports: &Arc<Ports>, call: &Arc<Call>) -> Option<Listener> {
-        let (calls, ports, left) = (Arc::downgrade(self), Arc::downgrade(ports), Arc::downgrade(call));
-        call.tape.listen(&call.id, move || leave(&calls, &ports, &left))
+    fn listener(self: &Arc<Self>, call: &Arc<Call>) -> Option<Listener> {
+        let (calls, left) = (Arc::downgrade(self), Arc::downgrade(call));
+        call.tape.listen(&call.id, move || leave(&calls, &left))
     }
 
     /// Called when a call has ended. Returns whether its answer waits for somebody.
@@ -198,7 +192,7 @@ impl Calls {
     }
 
     fn lock(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock()
     }
 
     /// Returns all calls, the oldest first.
@@ -286,42 +280,67 @@ async fn unheard(call: &Weak<Call>, patience: Duration, clock: &dyn Clock) -> Op
     call.upgrade().filter(|call| !call.tape.is_listened_to() && call.tape.joined() == joined)
 }
 
-/// Called when a listener leaves.
-fn leave(calls: &Weak<Calls>, ports: &Weak<Ports>, call: &Weak<Call>) {
-    let (Some(calls), Some(ports), Some(call)) = (calls.upgrade(), ports.upgrade(), call.upgrade()) else {
-        return;
-    };
-    let tape = &call.tape;
-    if tape.is_listened_to() {
-        return;
+/// What follows when a listener has left a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follows {
+    Nothing,
+    /// The call is told at once.
+    Order(Order),
+    /// The call is told, unless somebody listens within that time.
+    OrderLater(Duration, Order),
+    /// The answer is forgotten, unless somebody listens within [`PATIENCE`].
+    Forget,
+}
+
+impl Calls {
+    /// Decides what becomes of a call that a listener has left. Removes it if nobody can take its answer any more.
+    fn left(&self, call: &Arc<Call>) -> Follows {
+        let tape = &call.tape;
+        if tape.is_listened_to() {
+            return Follows::Nothing;
+        }
+        if tape.is_over() {
+            let mut book = self.lock();
+            if tape.is_delivered() || !tape.is_kept() {
+                book.remove(call);
+                return Follows::Nothing;
+            }
+            book.trim(call);
+            return Follows::Forget;
+        }
+        match (tape.is_shown() && tape.was_heard(), tape.has_last()) {
+            // It took a part of the answer, and no longer wants the rest: as if it had called the provider itself.
+            (true, false) => Follows::Order(Order::Stop),
+            // What the call used is still to come, or the end of the body.
+            (true, true) => Follows::OrderLater(REST, Order::Stop),
+            (false, _) => Follows::OrderLater(PATIENCE, Order::Leave),
+        }
     }
-    if tape.is_over() && (tape.is_delivered() || !tape.is_kept()) {
-        return calls.lock().remove(&call);
-    }
-    let (is_over, is_heard) = (tape.is_over(), tape.is_shown() && tape.was_heard());
-    if is_heard && !is_over && !tape.has_last() {
-        // It took a part of the answer, and no longer wants the rest: as if it had called the provider itself.
-        call.order(Order::Stop);
-        return;
-    }
-    if is_over {
-        calls.lock().trim(&call);
+}
+
+/// Called when a listener has left.
+fn leave(calls: &Weak<Calls>, call: &Weak<Call>) {
+    let (Some(calls), Some(call)) = (calls.upgrade(), call.upgrade()) else { return };
+    let follows = calls.left(&call);
+    if let Follows::Order(order) = follows {
+        call.order(order);
     }
     // No runtime: the process is ending.
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-    let clock = ports.clock.clone();
+    let clock = call.clock.clone();
     let (calls, call) = (Arc::downgrade(&calls), Arc::downgrade(&call));
-    if is_over {
-        runtime.spawn(forget(calls, call, clock));
-        return;
+    match follows {
+        Follows::Nothing | Follows::Order(_) => {}
+        Follows::Forget => drop(runtime.spawn(forget(calls, call, clock))),
+        Follows::OrderLater(patience, order) => drop(runtime.spawn(async move {
+            if let Some(call) = unheard(&call, patience, &*clock).await
+                && !call.tape.is_over()
+            {
+                call.order(order);
+            }
+        })),
     }
-    // At the provider's own end, what the call used is still to come, or the end of the body.
-    let (patience, order) = if is_heard { (REST, Order::Stop) } else { (PATIENCE, Order::Leave) };
-    runtime.spawn(async move {
-        if let Some(call) = unheard(&call, patience, &*clock).await
-            && !call.tape.is_over()
-        {
-            call.order(order);
-        }
-    });
 }
+
+#[cfg(test)]
+mod model;

@@ -4,7 +4,7 @@ mod listener;
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard},
     task::{Context, Poll, Waker},
 };
 
@@ -16,7 +16,7 @@ use http::{
 };
 
 use super::NoAnswer;
-use crate::{health::Refusal, memory::Account};
+use crate::{health::Refusal, memory::Account, sync::Mutex};
 pub use listener::Listener;
 
 /// Maximum size of an answer that is kept from its start, for those who join late, in bytes.
@@ -94,7 +94,7 @@ impl Tape {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Each change is complete when it is made, so a panic leaves the value consistent.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// Withdraws an answer that nobody has seen.

@@ -20,7 +20,7 @@ pub struct Listener {
     pub(super) id: u64,
     /// Completes when the caller may no longer listen.
     pub(super) ended: Option<Over>,
-    pub(super) leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
+    pub(in crate::relay) leaving: Option<Box<dyn FnOnce() + Send + Sync>>,
 }
 
 impl Listener {
