@@ -278,10 +278,13 @@ impl Drop for Conversation {
 fn from_record(record: TurnRecord) -> (RunningTurn, Result<Parked, RestoreError>) {
     let TurnRecord { snapshot, wait, from, first_seq, definition } = record;
     match definition.check().and_then(|()| Turn::restore(snapshot)) {
-        Ok(turn) => (RunningTurn::new(&turn, from, first_seq), Ok(Parked { turn, wait, definition })),
-        Err(error) => (
-            RunningTurn { from, first_seq, retry: None, takes_retry_now: false, approvals: Box::default() },
-            Err(error),
-        ),
+        Ok(turn) => {
+            let scope = definition.request.clone();
+            (RunningTurn::new(&turn, from, first_seq, scope), Ok(Parked { turn, wait, definition }))
+        }
+        Err(error) => {
+            let (retry, approvals, scope) = (None, Box::default(), None);
+            (RunningTurn { from, first_seq, retry, takes_retry_now: false, approvals, scope }, Err(error))
+        }
     }
 }

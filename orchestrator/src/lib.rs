@@ -41,6 +41,7 @@ mod retry_scope;
 mod retry_settings;
 mod reviewer;
 mod route;
+mod runs;
 mod schedule;
 mod session;
 mod shutdown;

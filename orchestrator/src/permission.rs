@@ -9,7 +9,10 @@ use std::time::Duration;
 use everturn_kernel::{Approval, Arguments, Check, Checked, ToolCall, ToolSpec};
 use everturn_wire::{ApprovalMode, Decider, Decision, Verdict};
 
-use crate::tool::{Policy, Tool, ToolSet};
+use crate::{
+    panic::guarded,
+    tool::{Policy, Tool, ToolSet},
+};
 
 pub(crate) use grants::{GrantStore, Grants};
 pub(crate) use rules::{Rules, matches};
@@ -49,9 +52,10 @@ impl Permissions {
         tools.entries().any(|(name, tool)| self.policy(name, tool) != Policy::Allow)
     }
 
-    /// The policy for a tool's calls: that of a matching rule, else the tool's own.
+    /// The policy for a tool's calls: that of a matching rule, else the tool's own; if that panics, a person decides.
     pub(crate) fn policy(&self, name: &str, tool: &dyn Tool) -> Policy {
-        self.rules.policy(name).unwrap_or_else(|| tool.policy())
+        let own = || guarded("a tool's policy", || tool.policy()).unwrap_or(Policy::Ask);
+        self.rules.policy(name).unwrap_or_else(own)
     }
 
     /// What must happen before this call runs, and what is already decided. For arguments that do not fit the tool's

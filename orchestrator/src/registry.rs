@@ -172,6 +172,10 @@ impl Registry {
         let _alone = self.loading.alone(id).await;
         let held = self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?;
         let settings = self.retry.change_of_conversation(id, |stored| change(&held, stored)).await?;
+        if self.is_gone(id).await? {
+            self.retry.forget(id).await?;
+            return Err(Error::UnknownConversation { id: id.clone() });
+        }
         held.retry.set(settings);
         Ok(held)
     }
@@ -186,8 +190,18 @@ impl Registry {
         let _alone = self.loading.alone(id).await;
         let held = self.load(id).await?.ok_or_else(|| Error::UnknownConversation { id: id.clone() })?;
         self.model_settings.write(id, settings).await?;
+        if self.is_gone(id).await? {
+            self.model_settings.write(id, &ModelSettings::default()).await?;
+            return Err(Error::UnknownConversation { id: id.clone() });
+        }
         held.model_settings.set(settings.clone());
         Ok(())
+    }
+
+    /// Whether another node has deleted a conversation that was there before a change of what it sets: the next one of that id must
+    /// not inherit the change.
+    async fn is_gone(&self, id: &ConversationId) -> Result<bool, Error> {
+        Ok(self.home.peers.is_some() && self.journal.load(id).await?.is_none())
     }
 
     /// Returns all conversations in memory.

@@ -9,7 +9,7 @@ use everturn_kernel::Prompt;
 use everturn_wire::{Chunk, Message, Role, StoredChunk};
 
 use crate::Error;
-pub(crate) use check::{MAX_IMAGE, is_image_url};
+pub(crate) use check::{MAX_IMAGE, MAX_IMAGES, is_image_url};
 
 /// A valid history that came with a request.
 #[derive(Clone, Debug, PartialEq)]

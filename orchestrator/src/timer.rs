@@ -19,7 +19,11 @@ use everturn_wire::ConversationId;
 use futures_util::FutureExt as _;
 use tokio::{runtime::Handle, sync::Notify};
 
-use crate::{clock::Clock, panic::panic_text};
+use crate::{
+    clock::Clock,
+    panic::panic_text,
+    runs::{Running, Runs},
+};
 use index::Index;
 
 /// Sorts before every other time: the index key of a turn that should resume as soon as possible.
@@ -70,7 +74,7 @@ pub(crate) struct Timers {
     wakes: Box<dyn Wakes>,
     /// Notified when an earlier turn is added, or the orchestrator is dropped.
     changed: Arc<Notify>,
-    runs: AtomicBool,
+    runs: Runs,
     journal_fails: AtomicBool,
 }
 
@@ -81,7 +85,7 @@ impl Timers {
             clock,
             wakes: Box::new(wakes),
             changed: Arc::default(),
-            runs: AtomicBool::new(false),
+            runs: Runs::default(),
             journal_fails: AtomicBool::new(false),
         }
     }
@@ -112,8 +116,8 @@ impl Timers {
         }
         // No runtime: the process is ending and wakes no more turns.
         let Ok(runtime) = Handle::try_current() else { return };
-        if !self.runs.swap(true, Ordering::Relaxed) {
-            runtime.spawn(run(Arc::downgrade(self), self.clock.clone(), self.changed.clone()));
+        if let Some(running) = self.runs.begin() {
+            runtime.spawn(run(running, Arc::downgrade(self), self.clock.clone(), self.changed.clone()));
         }
     }
 
@@ -173,7 +177,7 @@ impl Drop for Timers {
 }
 
 /// Wakes parked turns when they are due, as long as the orchestrator exists.
-async fn run(timers: Weak<Timers>, clock: Arc<dyn Clock>, changed: Arc<Notify>) {
+async fn run(_running: Running, timers: Weak<Timers>, clock: Arc<dyn Clock>, changed: Arc<Notify>) {
     let mut in_a_row = 0;
     while let Some(strong) = timers.upgrade() {
         let (most, pause) = strong.pace();

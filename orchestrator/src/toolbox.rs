@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::{
     journal::Configured,
+    panic::guarded,
     tool::{Policy, Tool, ToolSet, ToolSource},
 };
 
@@ -124,9 +125,15 @@ impl Toolbox {
     fn made<T>(&self, then: impl FnOnce(&mut Made) -> T) -> T {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |(source, of): (&Arc<dyn ToolSource>, &Listed)| Arc::ptr_eq(&source.tools(), of);
-        let is_own_same = self.own.iter().map(|tool| tool.is_offered()).eq(made.own.iter().copied());
-        if !is_own_same || !self.sources.iter().zip(&made.of).all(is_same) {
-            *made = Made::new(&self.own, self.sources.iter().map(|source| source.tools()).collect());
+        let changed = || {
+            let is_own_same = self.own.iter().map(|tool| tool.is_offered()).eq(made.own.iter().copied());
+            let is_unchanged = is_own_same && self.sources.iter().zip(&made.of).all(is_same);
+            (!is_unchanged)
+                .then(|| Made::new(&self.own, self.sources.iter().map(|source| source.tools()).collect()))
+        };
+        // If a tool panics, what was offered last still is.
+        if let Some(changed) = guarded("a list of tools", changed).flatten() {
+            *made = changed;
         }
         then(&mut made)
     }

@@ -63,14 +63,7 @@ async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response,
     let place = api.stream_place()?;
     let call = Call { api, place };
     if !asked.resume.is_empty() {
-        if asked.is_edit
-            || asked.message.as_ref().is_some_and(|(_, images)| sent.key.is_some() || !images.is_empty())
-        {
-            let why =
-                "a message with resume is queued, so it must have no images, no Idempotency-Key and no edit";
-            return Err(Refusal::bad(why).into());
-        }
-        return Ok(call.resume(asked).await?);
+        return call.resume(asked, sent.key.is_some()).await;
     }
     let Some((text, images)) = asked.message.take() else {
         return Err(Refusal::bad(
@@ -86,7 +79,10 @@ async fn start(api: &Api, mut asked: RunRequest, sent: Sent) -> Result<Response,
     };
     if let Some(seq) = stands {
         let mut what = RetryTurn::message(seq);
-        (what.text, what.images) = asked.is_edit.then_some((text, images)).unzip();
+        if asked.is_edit {
+            // A client that connected was not told of the images, so it cannot send them again.
+            (what.text, what.images) = (Some(text), Some(images).filter(|images| !images.is_empty()));
+        }
         (what.model, what.reasoning_effort) = (asked.model.clone(), asked.reasoning_effort.clone());
         (what.retry, what.approvals) = (asked.retry.clone(), asked.approvals);
         let started = api.orchestrator.retry_with(&asked.conversation_id, what).await?;
@@ -181,7 +177,7 @@ impl Call<'_> {
     }
 
     /// Answers the requests for approval, and streams what follows.
-    async fn resume(self, mut asked: RunRequest) -> Result<Response, Error> {
+    async fn resume(self, mut asked: RunRequest, has_key: bool) -> Result<Response, Plain> {
         let message = asked.message.take();
         let (orchestrator, id) = (&self.api.orchestrator, &asked.conversation_id);
         // Subscribe before answering, so that nothing that follows is missed.
@@ -189,8 +185,12 @@ impl Call<'_> {
         let pending = orchestrator.approvals(id).await?.pending;
         // Before the answers, so that the model receives it with the results. A client may repeat the turn's own message.
         if let Some((text, images)) = message
-            && self.stands(&asked, &text, &images).await?.is_none()
+            && (asked.is_edit || self.stands(&asked, &text, &images).await?.is_none())
         {
+            if has_key || asked.is_edit || !images.is_empty() {
+                let why = "a message with resume is queued, so it must have no images, no Idempotency-Key and no edit";
+                return Err(Refusal::bad(why).into());
+            }
             orchestrator.enqueue(id, text, None).await?;
         }
         let mut has_answered = false;
@@ -205,7 +205,7 @@ impl Call<'_> {
         }
         let Some(open) = pending.first().filter(|_| has_answered) else {
             // Somebody else has answered, so the client has missed what followed.
-            return self.connect(asked.head, id).await;
+            return Ok(self.connect(asked.head, id).await?);
         };
         let mut bytes = Vec::new();
         let run = Run::continued(asked.head, &open.turn_id, &pending, asked.kept, &mut bytes);

@@ -129,7 +129,7 @@ pub(crate) fn facts(server: &str, redactor: &Redactor, tool: rmcp::model::Tool) 
     if json.len() > LARGEST_SCHEMA {
         return Err(format!("the schema of {own_name:?} is larger than {LARGEST_SCHEMA} bytes"));
     }
-    if let Cow::Owned(redacted) = redactor.redact(&json) {
+    if let Cow::Owned(redacted) = redactor.redact_secrets(&json) {
         parameters = serde_json::from_str(&redacted)
             .map_err(|_| format!("the schema of {own_name:?} has a secret in it"))?;
     }

@@ -22,6 +22,8 @@ const TOKENS: usize = 16;
 pub(crate) struct Redactor {
     /// Each with its replacement, the longest first, because one may contain another.
     hidden: Vec<(String, &'static str)>,
+    /// Whether the server's URL may have a secret in it, such as a key in its query.
+    is_url_secret: bool,
     /// The latest tokens of a login.
     tokens: Mutex<VecDeque<String>>,
 }
@@ -50,14 +52,19 @@ impl Redactor {
         });
         let mut hidden: Vec<_> =
             spellings.filter(|text| text.len() >= SHORTEST).map(|text| (text, VEILED)).collect();
+        let mut is_url_secret = false;
         if let Some(url) = url {
             // Errors contain the URL as parsed, not as written.
-            let understood = reqwest::Url::parse(url).ok().map(String::from);
+            let understood = reqwest::Url::parse(url).ok();
+            is_url_secret = understood.as_ref().is_none_or(|url| {
+                url.query().is_some() || !url.username().is_empty() || url.password().is_some()
+            });
+            let understood = understood.map(String::from);
             let spellings = understood.into_iter().chain([url.to_owned()]);
             hidden.extend(spellings.filter(|text| !text.is_empty()).map(|text| (text, "[its url]")));
         }
         hidden.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
-        Self { hidden, tokens: Mutex::default() }
+        Self { hidden, is_url_secret, tokens: Mutex::default() }
     }
 
     /// Hides the tokens of a login, too.
@@ -71,15 +78,23 @@ impl Redactor {
         }
     }
 
-    /// Returns the text without secrets.
+    /// Returns the text without secrets and without the server's URL.
     pub(crate) fn redact<'t>(&self, text: impl Into<Cow<'t, str>>) -> Cow<'t, str> {
-        let mut text = text.into();
+        self.without(text.into(), |_| true)
+    }
+
+    /// Returns the text without secrets. For a schema, whose values may begin with the server's URL.
+    pub(crate) fn redact_secrets<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.without(text.into(), |shown| shown == VEILED || self.is_url_secret)
+    }
+
+    fn without<'t>(&self, mut text: Cow<'t, str>, is_hidden: impl Fn(&str) -> bool) -> Cow<'t, str> {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let tokens = tokens.iter().map(|token| (token.as_str(), VEILED));
         for (hidden, shown) in
             self.hidden.iter().map(|(hidden, shown)| (hidden.as_str(), *shown)).chain(tokens)
         {
-            if text.contains(hidden) {
+            if is_hidden(shown) && text.contains(hidden) {
                 text = Cow::Owned(text.replace(hidden, shown));
             }
         }
@@ -119,5 +134,16 @@ mod tests {
         let redactor = Redactor::of(&ServerConfig::new("a", Connection::Http(endpoint)));
         let text = "for url (http://host/path?key=s3cret): s3cret-key";
         assert_eq!(redactor.redact(text), "for url ([its url]): [secret]");
+        assert_eq!(redactor.redact_secrets(text), "for url ([its url]): [secret]");
+    }
+
+    #[test]
+    fn a_schema_may_name_addresses_below_the_servers_own() {
+        let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
+        let url = "https://example.com/mcp".to_owned();
+        let endpoint = Endpoint { url, headers: headers.into(), ..Endpoint::default() };
+        let redactor = Redactor::of(&ServerConfig::new("a", Connection::Http(endpoint)));
+        let schema = r#"{"enum":["https://example.com/mcp/projects/1","s3cret-key"]}"#;
+        assert_eq!(redactor.redact_secrets(schema), schema.replace("s3cret-key", "[secret]"));
     }
 }

@@ -11,8 +11,8 @@ use everturn_wire::{
 
 use super::{Record, State};
 use crate::{
-    Commit, Cursor, Definition, Frame, Head, TurnRecord, attempt::brief, telemetry::Count, turn_log::LogLine,
-    usage::Figures,
+    Commit, Cursor, Definition, Frame, Head, RequestScope, TurnRecord, attempt::brief, telemetry::Count,
+    turn_log::LogLine, usage::Figures,
 };
 
 /// Maximum length of a title, in characters.
@@ -27,6 +27,8 @@ pub(crate) struct Batch {
     pub(crate) from: Cursor,
     /// The `seq` of the turn's first chunk.
     pub(crate) first_seq: u64,
+    /// What the request of the turn sets that runs afterwards.
+    pub(crate) scope: Option<Arc<RequestScope>>,
     /// Metrics to record once the batch is durable.
     pub(super) counts: Vec<Count>,
     /// What the turn's calls used, to be counted once the batch is durable.
@@ -93,6 +95,7 @@ impl Batch {
             frames: Vec::new(),
             from: running.map_or(live.log.end(), |turn| turn.from),
             first_seq,
+            scope: None,
             counts: Vec::new(),
             used: Figures::default(),
             lines: Vec::new(),

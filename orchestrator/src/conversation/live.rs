@@ -9,7 +9,8 @@ use everturn_wire::{
 
 use super::{Batch, Conversation};
 use crate::{
-    Cursor, Frame, Version, cluster::Streamed, log::EventLog, observer::Observers, telemetry::Count,
+    Cursor, Frame, RequestScope, Version, cluster::Streamed, log::EventLog, observer::Observers,
+    telemetry::Count,
 };
 
 /// The live view of a conversation.
@@ -46,13 +47,16 @@ pub(crate) struct RunningTurn {
     pub(crate) takes_retry_now: bool,
     /// The calls that wait for a person.
     pub(crate) approvals: Box<[ApprovalRequest]>,
+    /// What its request sets.
+    pub(crate) scope: Option<Arc<RequestScope>>,
 }
 
 impl RunningTurn {
-    pub(crate) fn new(turn: &Turn, from: Cursor, first_seq: u64) -> Self {
+    pub(crate) fn new(turn: &Turn, from: Cursor, first_seq: u64, scope: Option<Arc<RequestScope>>) -> Self {
         Self {
             from,
             first_seq,
+            scope,
             retry: turn.retry(),
             takes_retry_now: turn.takes_retry_now(),
             approvals: turn.approvals().collect(),
@@ -120,7 +124,7 @@ impl Conversation {
         live.push(batch.frames);
         let running = next.or_else(|| turn.outcome().is_none().then_some(turn));
         live.queue = running.unwrap_or(turn).queue().to_vec();
-        live.running = running.map(|turn| RunningTurn::new(turn, batch.from, batch.first_seq));
+        live.running = running.map(|turn| RunningTurn::new(turn, batch.from, batch.first_seq, batch.scope));
         // Subscribers that are further behind read the journal, even for the running turn.
         live.log.trim();
         // Before the end of the turn is visible: a client that has seen it must not have a command sent to this turn.

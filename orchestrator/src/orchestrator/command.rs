@@ -12,14 +12,12 @@ use crate::{
     cluster::{Command, Reply},
     conversation::{Control, Conversation},
     new_id,
-    request_history::{MAX_IMAGE, is_image_url},
+    request_history::{MAX_IMAGE, MAX_IMAGES, is_image_url},
     session,
 };
 
 /// Maximum length of a user message, in bytes.
 pub const MAX_MESSAGE: usize = 1 << 20;
-/// Maximum number of images in a message.
-const MAX_IMAGES: usize = 16;
 /// Maximum length of a queued message's id, in bytes.
 const MAX_MESSAGE_ID: usize = 128;
 
@@ -163,7 +161,7 @@ impl Orchestrator {
     /// commit.
     ///
     /// # Errors
-    /// When the conversation, model or route does not exist.
+    /// When the conversation, model or route does not exist, or the model lacks a parameter that the turn's request sets.
     pub async fn retry_now_with(&self, id: &ConversationId, model: &str) -> Result<bool, Error> {
         self.switch(id, Command::RetryNow { model: Some(model.to_owned()) }).await
     }
@@ -174,14 +172,15 @@ impl Orchestrator {
         model: Option<String>,
     ) -> Result<bool, Error> {
         let model = match model {
-            Some(model) => Some(
-                self.ports
-                    .models
-                    .of(conversation.id.caller_name().as_ref())
-                    .choose(Some(&model), None)?
-                    .id()
-                    .to_owned(),
-            ),
+            Some(model) => {
+                let models = self.ports.models.of(conversation.id.caller_name().as_ref());
+                let choice = models.choose(Some(&model), None)?;
+                let scope = conversation.state().live.running.as_ref().and_then(|turn| turn.scope.clone());
+                if let Some(scope) = scope {
+                    self.ports.models.now().check_parameters(&choice, &scope.parameters)?;
+                }
+                Some(choice.id().to_owned())
+            }
             None => None,
         };
         let control = Control { model, ..Control::from(Input::RetryNow) };

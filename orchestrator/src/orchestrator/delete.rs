@@ -43,7 +43,7 @@ impl Orchestrator {
     ///
     /// # Errors
     /// When the conversation does not exist, or the journal fails. In the latter case the conversation remains, but its
-    /// turn has ended.
+    /// turn has ended, and what it set for itself may be gone.
     pub async fn delete(&self, id: &ConversationId) -> Result<bool, Error> {
         self.switch(id, Command::Delete).await
     }
@@ -135,8 +135,23 @@ impl Orchestrator {
     }
 
     async fn remove(self, seated: Seated) -> Result<(), Error> {
-        let (ports, conversation) = (&self.ports, seated.conversation.clone());
-        let id = &conversation.id;
+        let conversation = seated.conversation.clone();
+        match self.remove_stored(&conversation).await {
+            Ok(()) => seated.delete(),
+            Err(error) => {
+                if let Error::Journal(why) = &error {
+                    seated.lose(why.clone());
+                }
+                return Err(error);
+            }
+        }
+        // Makes clients refresh their conversation lists.
+        self.ports.status.tell(&conversation.id, ConversationStatus::Closed);
+        Ok(())
+    }
+
+    async fn remove_stored(&self, conversation: &Conversation) -> Result<(), Error> {
+        let (ports, id) = (&self.ports, &conversation.id);
         // Whoever changes settings meanwhile finds that it does not exist.
         let _alone = self.registry.alone(id).await;
         ports.retry.forget(id).await?;
@@ -146,9 +161,6 @@ impl Orchestrator {
             reviewer.forget(id);
         }
         ports.journal.remove(id).await?;
-        seated.delete();
-        // Makes clients refresh their conversation lists.
-        ports.status.tell(id, ConversationStatus::Closed);
         Ok(())
     }
 }

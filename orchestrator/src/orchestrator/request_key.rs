@@ -36,7 +36,7 @@ impl RequestKey {
             (&start.retry, start.approvals, &start.history, &start.tools, &start.parameters, start.ephemeral),
             &start.final_report,
         );
-        // Requests of former versions had none of these: their keys stay valid.
+        // A request with none of these has the digest that former versions gave it.
         let content = if start.bare { digest(&(content, "bare")) } else { digest(&content) };
         let content = match (&start.model_settings, start.priority) {
             (None, Priority::Interactive) => content,

@@ -209,11 +209,6 @@ impl Orchestrator {
             Some(vacancy) => conversation.claim_since(vacancy)?,
             None => conversation.claim()?,
         };
-        // Not before: a message that is refused changes nothing.
-        if let Some(own) = own {
-            self.ports.model_settings.write(&conversation.id, &own).await?;
-            conversation.model_settings.set(own);
-        }
         let job = match given {
             Some(given) => {
                 // Read after claiming the seat: only its holder adds to the history.
@@ -231,7 +226,30 @@ impl Orchestrator {
             Some(message) => job.announcing(message),
             None => job,
         };
-        self.begin_turn(seated, job).await
+        match own {
+            Some(own) => self.begin_turn_setting(seated, job, own).await,
+            None => self.begin_turn(seated, job).await,
+        }
+    }
+
+    /// Begins a turn, and stores what its message sets for the conversation: not before, as one that is refused changes nothing.
+    async fn begin_turn_setting(
+        &self,
+        seated: Seated,
+        job: TurnTask,
+        own: ModelSettings,
+    ) -> Result<Started, Error> {
+        let this = self.clone();
+        // In its own task: what is taken is stored, even if this future is dropped.
+        let begun = tokio::spawn(async move {
+            let started = this.begin_turn(seated, job).await?;
+            let id = &started.conversation_id;
+            if let Err(error) = this.registry.set_model_settings(id, &own).await {
+                tracing::warn!(conversation = %id, %error, "what a message set was not stored: it holds for its turn only");
+            }
+            Ok(started)
+        });
+        begun.await.unwrap_or(Err(Error::ShuttingDown))
     }
 
     /// Begins a turn, and returns when its start is durable.

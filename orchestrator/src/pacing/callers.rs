@@ -1,6 +1,9 @@
 //! Pacing and callers: what each may use, and what it is told.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use everturn_kernel::Millis;
 use everturn_pacing::{Because, Held, Kind, Terms, Wait};
@@ -60,14 +63,23 @@ impl Pacing {
         inner.saves_counts = Some(false);
         drop(inner);
         self.changed.send_replace(());
-        let pacing = Arc::downgrade(self);
+        let saving = Saving(Arc::downgrade(self));
         runtime.spawn(async move {
             clock.sleep(SAVE).await;
-            let Some(pacing) = pacing.upgrade() else { return };
-            if pacing.lock().saves_counts.take() == Some(true) {
-                pacing.changed.send_replace(());
-            }
+            drop(saving);
         });
+    }
+}
+
+/// As long as this exists, what callers use is not saved at once. Also ends with its runtime.
+struct Saving(Weak<Pacing>);
+
+impl Drop for Saving {
+    fn drop(&mut self) {
+        let Some(pacing) = self.0.upgrade() else { return };
+        if pacing.lock().saves_counts.take() == Some(true) {
+            pacing.changed.send_replace(());
+        }
     }
 }
 

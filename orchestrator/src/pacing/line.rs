@@ -3,10 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     future,
-    sync::{
-        Arc, OnceLock, Weak,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
@@ -18,7 +15,11 @@ use tokio::{
 };
 
 use super::{Inner, Pacing};
-use crate::{clock::Clock, timer::Timers};
+use crate::{
+    clock::Clock,
+    runs::{Running, Runs},
+    timer::Timers,
+};
 
 /// How many turns are let go at once, and the pause that follows, in milliseconds: the timer wakes a thousand per second.
 const AT_ONCE: usize = 50;
@@ -85,7 +86,7 @@ pub(super) struct Woken {
     /// Set once there are timers.
     by: OnceLock<(Weak<Timers>, Arc<dyn Clock>)>,
     looks: Arc<Notify>,
-    runs: AtomicBool,
+    runs: Runs,
 }
 
 impl Woken {
@@ -118,14 +119,10 @@ impl Pacing {
     /// Starts the task that wakes turns, unless it runs.
     pub(super) fn start(self: &Arc<Self>) {
         let woken = &self.woken;
-        if woken.runs.load(Ordering::Relaxed) {
-            return;
-        }
+        let Some(running) = woken.runs.begin() else { return };
         // No runtime: the process is ending and wakes no more turns.
         let (Ok(runtime), Some((_, clock))) = (Handle::try_current(), woken.by.get()) else { return };
-        if !woken.runs.swap(true, Ordering::Relaxed) {
-            runtime.spawn(run(Arc::downgrade(self), clock.clone(), woken.looks.clone()));
-        }
+        runtime.spawn(run(running, Arc::downgrade(self), clock.clone(), woken.looks.clone()));
     }
 
     /// Takes the turn of this conversation that was let go and has not been woken yet.
@@ -184,7 +181,7 @@ impl Drop for Place<'_> {
 }
 
 /// Lets turns go, as long as somebody asks for calls.
-async fn run(pacing: Weak<Pacing>, clock: Arc<dyn Clock>, looks: Arc<Notify>) {
+async fn run(_running: Running, pacing: Weak<Pacing>, clock: Arc<dyn Clock>, looks: Arc<Notify>) {
     while let Some(strong) = pacing.upgrade() {
         let (next, is_full) = strong.let_go(clock.now());
         drop(strong);

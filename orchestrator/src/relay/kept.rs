@@ -49,9 +49,14 @@ impl Kept {
         let left = left.inspect_err(|error| {
             tracing::warn!(%error, "kept waits of calls could not be read: this call starts over, the next tries again");
         });
-        lock(left.ok()?).take(key)?;
-        let json = store.read(&document(key)).await.ok()??;
-        let mut waits: Waits = serde_json::from_str(&json).ok()?;
+        let left = left.ok()?;
+        lock(left).take(key)?;
+        let read = store.read(&document(key)).await;
+        let read = read.inspect_err(|error| {
+            tracing::warn!(%error, "the kept wait of a call could not be read: this call starts over, the next tries again");
+            lock(left).insert(*key);
+        });
+        let mut waits: Waits = serde_json::from_str(&read.ok()??).ok()?;
         Turn::restore(waits.remove(&key.name())?.turn).ok()
     }
 
@@ -181,6 +186,10 @@ mod tests {
         let (store, key, kept) = (Some(&store), CallKey::of_bytes(b"a"), Kept::default());
         failing.1.store(true, Ordering::Relaxed);
         Kept::default().keep(store, &key, Some((Millis(10), turn())), Millis(1)).await;
+        failing.1.store(false, Ordering::Relaxed);
+        assert!(kept.find(store, &key).await.is_none());
+        failing.1.store(true, Ordering::Relaxed);
+        assert!(kept.find(store, &CallKey::of_bytes(b"b")).await.is_none());
         failing.1.store(false, Ordering::Relaxed);
         assert!(kept.find(store, &key).await.is_none());
         failing.1.store(true, Ordering::Relaxed);

@@ -8,6 +8,9 @@ use crate::json;
 const MAX_CHUNKS: usize = 10_000;
 const MAX_BYTES: usize = 32 << 20;
 
+/// Maximum number of images in a message, or in the result of a tool.
+pub(crate) const MAX_IMAGES: usize = 16;
+
 /// Maximum length of an image's URL, in bytes.
 pub(crate) const MAX_IMAGE: usize = 16 << 20;
 

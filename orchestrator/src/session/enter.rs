@@ -2,6 +2,7 @@
 
 use std::{future::poll_fn, pin::pin, sync::Arc, time::Duration};
 
+use everturn_kernel::Input;
 use futures_util::future;
 
 use super::{Ports, TurnTask, missing::missing_here, run};
@@ -25,8 +26,9 @@ pub(crate) fn send(
     conversation: &Arc<Conversation>,
     control: Control,
 ) -> Result<bool, Error> {
-    // Without any model the turn cannot resume and stays as it is.
-    Ok(match conversation.send(control, !ports.models.now().is_empty())? {
+    // Without any model the turn can only be stopped.
+    let is_stop = matches!(control.input, Input::Abort | Input::AbortRetry);
+    Ok(match conversation.send(control, is_stop || !ports.models.now().is_empty())? {
         Command::Sent => true,
         Command::NoTurn => false,
         Command::WithTurn(parked, seated) => {

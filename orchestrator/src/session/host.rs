@@ -37,6 +37,7 @@ use crate::{
     conversation::{Batch, Called, Control, Conversation, Inbox, LeftoverMessages},
     model::{Choice, Model},
     observer::TurnEnd,
+    panic::guarded,
     shutdown::Stage,
 };
 
@@ -70,6 +71,13 @@ pub(super) struct TurnHost<'s> {
     next: Option<Box<TurnTask>>,
     /// Without it no tool starts; `None` = the journal is not shared.
     proof: Option<Arc<Proof>>,
+}
+
+/// What follows a sealed turn.
+enum Follows {
+    /// The conversation has this status.
+    Nothing(ConversationStatus),
+    Turn(Box<TurnTask>),
 }
 
 impl<'s> TurnHost<'s> {
@@ -112,6 +120,7 @@ impl<'s> TurnHost<'s> {
         let mut batch = Batch::new(&self.conversation.id, &self.conversation.state())
             .of_call(self.asked.is_some(), self.called.clone());
         batch.approvals = self.settings.definition.approvals;
+        batch.scope.clone_from(&self.settings.definition.request);
         let closing = self.conversation.is_closing();
         batch.head.model = Some(self.settings.model.id().to_owned());
         // A turn that waits for people is shown as `queued`, also if a tool that asked them is running.
@@ -119,7 +128,9 @@ impl<'s> TurnHost<'s> {
         let waits_for_people = is_asked || matches!(turn.wait(), Wait::Person { .. });
         batch.status(if waits_for_people { ConversationStatus::Queued } else { ConversationStatus::Active });
         batch.supersede(self.settings.definition.supersedes);
-        if turn.outcome().is_some() && closing && !turn.queue().is_empty() {
+        // Before the effects are taken: if this breaks, they are still there.
+        let follows = turn.outcome().map(|_| self.follow(turn, closing));
+        if matches!(follows, Some(Follows::Nothing(_))) && !turn.queue().is_empty() {
             // Publish the dropped messages before the end.
             let dropped = EventBody::QueueChanged { queue: Vec::new() };
             batch.effect(Effect::Tell(dropped), turn, now);
@@ -132,37 +143,42 @@ impl<'s> TurnHost<'s> {
             // For a turn that repeats this one; requests without a conversation are repeated by their callers.
             batch.request = self.settings.inherited(self.shared).kept();
         }
-        if turn.outcome().is_some() {
-            self.follow(&mut batch, turn, closing, now);
+        match follows {
+            Some(Follows::Nothing(status)) => batch.status(status),
+            Some(Follows::Turn(mut task)) => {
+                let TurnTask { turn, effects, settings, opening, .. } = &mut *task;
+                batch.begin_next();
+                batch.supersede(settings.definition.supersedes);
+                batch.scope.clone_from(&settings.definition.request);
+                fill(&mut batch, turn, effects, opening, now);
+                self.next = Some(task);
+            }
+            None => {}
         }
         let ended = turn.outcome().filter(|_| self.next.is_none());
         batch.head.end_reason = ended.map(|outcome| outcome.reason.clone());
         batch
     }
 
-    /// Begins what follows a sealed turn: if messages are queued, the next turn, in the same commit as the seal, as a
+    /// Decides what follows a sealed turn: if messages are queued, the next turn, in the same commit as the seal, as a
     /// crash in between would lose them.
-    fn follow(&mut self, batch: &mut Batch, turn: &Turn, closing: bool, now: Millis) {
+    fn follow(&mut self, turn: &Turn, closing: bool) -> Follows {
         let mut left = LeftoverMessages { messages: turn.queue().to_vec(), ..LeftoverMessages::default() };
         if left.take_in(self.control) || closing {
-            return batch.status(ConversationStatus::Closed);
+            return Follows::Nothing(ConversationStatus::Closed);
         }
         self.owed.taken.append(&mut left.taken);
-        self.next = match self.successor.take() {
+        let (successor, shared, settings) = (self.successor.take(), self.shared, &self.settings);
+        let begun = || match successor {
             Some(choice) => {
-                let (shared, settings) = (self.shared, &self.settings);
                 Some(go_to::successor(shared, self.conversation, turn, settings, choice, &left.messages))
             }
-            None => TurnTask::queued(self.shared, self.conversation, left, self.settings.clone()),
-        }
-        .map(Box::new);
-        match self.next.as_deref_mut() {
-            Some(TurnTask { turn, effects, settings, opening, .. }) => {
-                batch.begin_next();
-                batch.supersede(settings.definition.supersedes);
-                fill(batch, turn, effects, opening, now);
-            }
-            None => batch.status(ConversationStatus::Idle),
+            None => TurnTask::queued(shared, self.conversation, left, settings.clone()),
+        };
+        // It calls the schedule and the tools. Broken ones must not keep this turn from ending.
+        match guarded("what begins the next turn", begun).flatten() {
+            Some(task) => Follows::Turn(Box::new(task)),
+            None => Follows::Nothing(ConversationStatus::Idle),
         }
     }
 

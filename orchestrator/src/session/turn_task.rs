@@ -316,6 +316,8 @@ impl TurnTask {
             .choose(None, asked)
             .unwrap_or_else(|_| Choice::Route(Arc::new(ports.route_of("", &turn.settings().targets))));
         let (settings, gone) = TurnSettings::restore(ports, &turn, model, definition);
+        // Without any model, it is only stopped.
+        let gone = gone.filter(|_| !ports.models.now().is_empty());
         let input = gone.map_or(Input::Recover, |gone| fault(&gone));
         let (mut effects, now) = (Effects::new(), ports.clock.now());
         // A new step may begin here, and the schedule chooses its target.

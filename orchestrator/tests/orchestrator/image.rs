@@ -12,7 +12,7 @@ use everturn_sim::{Loopback, Reply, Request};
 use everturn_wire::{Chunk, ConversationId, Image, Value};
 use serde_json::json;
 
-use crate::support::{World, answer, builder};
+use crate::support::{World, answer, ask, builder};
 
 /// A Messages server that cannot read images. It calls a tool if it is told to look.
 async fn server() -> Loopback {
@@ -173,4 +173,37 @@ async fn another_model_gets_the_image() {
     world.watch(Some(started.from)).await.turn().await;
     let request = seeing.requests().pop().unwrap();
     assert!(matches!(*request.messages[0].chunks[0], Chunk::Image { .. }), "{request:?}");
+}
+
+/// Answers with more images than are kept, and one that no API takes.
+struct Gallery;
+
+#[async_trait]
+impl Tool for Gallery {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { parameters: Value::Null, ..Look.spec() }
+    }
+
+    async fn run(&self, _: Invocation) -> ToolAnswer {
+        let plain = Image { url: "http://127.0.0.1/cat.png".into(), mime_type: None };
+        let images = std::iter::once(plain).chain((0..17).map(|_| image())).collect();
+        ToolAnswer { images, ..ToolAnswer::ok("screenshots") }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_too_many_images_of_a_tool_some_are_kept_and_the_rest_is_counted() {
+    let world = World::of(builder(Scripted::new([ask("look", &["t"]), answer("done")])).tool(Gallery));
+    world.say("Look.").await.turn().await;
+    let chunks = world.chunks().await;
+    let result = chunks.iter().find_map(|stored| match &*stored.chunk {
+        Chunk::ToolResult { content, images, .. } => Some((content.clone(), images.len())),
+        _ => None,
+    });
+    let (content, images) = result.unwrap();
+    assert_eq!(images, 16);
+    assert!(
+        content.starts_with("screenshots\n(2 of 18 images were left out: at most 16 are kept"),
+        "{content}"
+    );
 }

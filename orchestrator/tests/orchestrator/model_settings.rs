@@ -1,6 +1,9 @@
 //! What a conversation sets for its model: which turns use it, and what goes before it.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use everturn_orchestrator::{
     Error, Journal, MemoryJournal, MemoryState, RetryTurn, StateStore, kernel::Request,
@@ -8,7 +11,12 @@ use everturn_orchestrator::{
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{Category, Chunk, Failure, ModelSettings, Parameters, Role, ToolChoice};
 
-use crate::support::{World, answer, builder};
+use tokio::{sync::Semaphore, time::timeout};
+
+use crate::{
+    storage::{Mishap, Storage},
+    support::{World, answer, builder},
+};
 
 fn settings(prompt: &str) -> ModelSettings {
     ModelSettings {
@@ -73,6 +81,28 @@ async fn a_message_that_is_refused_sets_nothing() {
     world.orchestrator.start(world.message("one")).await.unwrap();
     assert!(matches!(world.orchestrator.start(second).await, Err(Error::Busy { .. })));
     assert!(world.orchestrator.model_settings(&world.id).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_turn_cannot_be_saved_sets_nothing_and_one_whose_client_leaves_sets_all() {
+    let (gate, plan) = (Arc::new(Semaphore::new(0)), Arc::new(Mutex::new(Mishap::Nothing)));
+    let of_test = plan.clone();
+    let storage = Storage::new(move |_| of_test.lock().unwrap().clone());
+    let world = World::of(builder(Scripted::new([answer("hello")])).journal(storage));
+    turn(&world, "zero").await;
+    let mut setting = world.message("one");
+    setting.model_settings = Some(settings("own"));
+    *plan.lock().unwrap() = Mishap::Fails;
+    world.orchestrator.start(setting.clone()).await.unwrap_err();
+    assert!(world.orchestrator.model_settings(&world.id).await.unwrap().is_empty());
+    *plan.lock().unwrap() = Mishap::Waits(gate.clone());
+    let mut watcher = world.watch(None).await;
+    let left = timeout(Duration::from_secs(60), world.orchestrator.start(setting)).await;
+    assert!(left.is_err(), "the client leaves before the turn is saved");
+    *plan.lock().unwrap() = Mishap::Nothing;
+    gate.add_permits(1);
+    watcher.until("turn-sealed").await;
+    assert_eq!(world.orchestrator.model_settings(&world.id).await.unwrap(), settings("own"));
 }
 
 #[tokio::test]

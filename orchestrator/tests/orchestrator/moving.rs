@@ -7,11 +7,12 @@ use everturn_orchestrator::{
     kernel::{Silence, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{DoneReason, TurnMetrics};
+use everturn_wire::{DoneReason, Parameters, TurnMetrics};
 use tokio::time::{Instant, sleep};
 
 use crate::{
     again::Noting,
+    request::Silent,
     support::{World, answer, ask, event, ms_since, refused, refused_with_hint, text},
 };
 
@@ -194,4 +195,24 @@ async fn where_nothing_waits_nothing_moves() {
     assert!(world.stop().await);
     watcher.until("turn-sealed").await;
     assert!(!go_to(&world, "a/m").await, "there is no turn");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_lacks_a_parameter_of_the_request_is_refused_at_once() {
+    for wait in [1_000, 60_000] {
+        let (able, unable) = (
+            Scripted::new([refused_with_hint(wait), answer("hello")]),
+            Silent(Scripted::new([answer("never")])),
+        );
+        let builder =
+            Orchestrator::builder().model("a", "m", Arc::new(able)).model("b", "m", Arc::new(unable));
+        let world = World::of(builder);
+        let warm = Parameters { temperature: Some(0.5), ..Parameters::default() };
+        let started = world.orchestrator.start(world.message("hi").parameters(warm)).await.unwrap();
+        let mut watcher = world.watch(Some(started.from)).await;
+        watcher.until("provider-retry").await;
+        let refused = world.orchestrator.retry_now_with(&world.id, "b/m").await.unwrap_err();
+        assert!(refused.to_string().contains("b/m does not support temperature"), "{refused}");
+        assert!(watcher.turn().await.contains(&"text-delta hello".to_owned()), "the turn waits on");
+    }
 }

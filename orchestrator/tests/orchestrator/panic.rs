@@ -1,21 +1,25 @@
 //! Code of the embedder that panics ends its own turn and nothing else.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
+use async_trait::async_trait;
 use everturn_orchestrator::{
-    Frame,
-    kernel::{Provider, Request, Retry, Schedule, StreamEvent},
+    Frame, Invocation, Orchestrator, Policy, RetryPolicy, Tool,
+    kernel::{NextCall, Provider, Request, Retry, Schedule, StreamEvent, ToolAnswer, ToolSpec},
 };
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{ConversationStatus, DoneReason};
+use everturn_wire::{ConversationStatus, DoneReason, Value};
 use futures_util::stream::BoxStream;
 
 use crate::{
     storage::{Mishap, Storage},
-    support::{World, answer, builder, lines, refused, text},
+    support::{World, answer, builder, finish, lines, refused, text},
 };
 
 /// Panics in its first calls.
@@ -113,4 +117,87 @@ async fn a_journal_that_panics_has_failed() {
         }
         assert!(world.say("again").await.turn().await.contains(&"done stop".to_owned()));
     }
+}
+
+/// Says what it is, until it breaks.
+struct Moody(Arc<AtomicBool>);
+
+#[async_trait]
+impl Tool for Moody {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "moody".to_owned(), description: String::new(), parameters: Value::Null }
+    }
+
+    fn is_offered(&self) -> bool {
+        assert!(!self.0.load(Ordering::Relaxed), "not in the mood");
+        true
+    }
+
+    fn policy(&self) -> Policy {
+        assert!(!self.0.load(Ordering::Relaxed), "not in the mood");
+        Policy::Allow
+    }
+
+    async fn run(&self, _: Invocation) -> ToolAnswer {
+        ToolAnswer::ok("")
+    }
+}
+
+/// Chooses targets, until it breaks.
+struct Fickle(Arc<AtomicBool>);
+
+impl Schedule for Fickle {
+    fn delay_for(&self, _: &Retry<'_>) -> Option<Duration> {
+        None
+    }
+
+    fn chooses_targets(&self) -> bool {
+        true
+    }
+
+    fn next_target(&self, _: &NextCall<'_>) -> usize {
+        assert!(!self.0.load(Ordering::Relaxed), "no target");
+        0
+    }
+}
+
+/// An answer that begins and takes a while.
+fn slow() -> Vec<Cue> {
+    vec![text("one"), Cue::Pause(Duration::from_secs(10)), finish()]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_cannot_say_whether_it_is_offered_still_is() {
+    let breaks = Arc::new(AtomicBool::new(false));
+    let provider = Scripted::new([slow(), answer("two")]);
+    let world = World::of(builder(provider.clone()).tool(Moody(breaks.clone())));
+    let mut watcher = world.say("hi").await;
+    watcher.until("text-delta").await;
+    world.enqueue("and then").await;
+    breaks.store(true, Ordering::Relaxed);
+    let lines = watcher.until("turn-sealed").await;
+    assert!(lines.contains(&"done stop".to_owned()), "{lines:?}");
+    let lines = watcher.until("turn-sealed").await;
+    assert!(lines.contains(&"text-delta two".to_owned()), "{lines:?}");
+    assert_eq!(provider.requests()[1].tools.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schedule_that_panics_as_the_next_turn_begins_loses_nothing_of_the_last() {
+    let breaks = Arc::new(AtomicBool::new(false));
+    let provider = Arc::new(Scripted::new([slow(), answer("fine")]));
+    let builder = Orchestrator::builder().model("a", "m", provider.clone()).model("b", "m", provider);
+    let world = World::of(builder.route("r", ["a/m", "b/m"], RetryPolicy::own(Fickle(breaks.clone()))));
+    let started = world.orchestrator.start(world.message("hi").model("route/r")).await.unwrap();
+    let mut watcher = world.watch(Some(started.from)).await;
+    watcher.until("text-delta").await;
+    world.enqueue("and then").await;
+    breaks.store(true, Ordering::Relaxed);
+    let lines = watcher.until("turn-sealed").await;
+    assert!(lines.contains(&"done stop".to_owned()), "{lines:?}");
+    assert_eq!(lines.iter().filter(|line| line.starts_with("queue-changed")).count(), 2, "{lines:?}");
+    watcher.until("status idle").await;
+    assert_eq!(world.history().await, ["text hi", "text one"]);
+    breaks.store(false, Ordering::Relaxed);
+    assert!(world.say("again").await.turn().await.contains(&"text-delta fine".to_owned()));
 }

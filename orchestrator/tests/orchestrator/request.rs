@@ -177,7 +177,7 @@ impl Tool for Reads {
 }
 
 /// A model whose adapter says nothing of parameters.
-struct Silent(Scripted);
+pub(crate) struct Silent(pub(crate) Scripted);
 
 impl Provider for Silent {
     fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {

@@ -8,7 +8,7 @@ use everturn_wire::{CallerName, EventBody};
 use futures_util::future::join_all;
 use tokio::{task::yield_now, time::timeout};
 
-use crate::support::{World, answer, event, finish, lines, refused, text};
+use crate::support::{World, answer, event, finish, lines, refused, refused_with_hint, text};
 
 /// The events after a cursor as one text: what was streamed, and the others by their names.
 fn story(frames: &[Frame]) -> String {
@@ -195,4 +195,40 @@ async fn who_may_no_longer_read_is_told_nothing_more() {
         }
         assert_eq!(behind.cursor(), at, "{ends}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_is_woken_as_long_as_somebody_watches() {
+    let world = World::new(Scripted::new([refused_with_hint(60_000), answer("hello")]));
+    let mut watcher = world.say("hi").await;
+    drop(world);
+    let lines = watcher.until("turn-sealed").await;
+    assert!(lines.contains(&"text-delta hello".to_owned()), "{lines:?}");
+}
+
+#[test]
+fn turns_are_woken_on_another_runtime_after_the_first_has_ended() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().start_paused(true).build().unwrap()
+    };
+    let first = runtime();
+    let world = World::new(Scripted::new([
+        refused_with_hint(60_000),
+        refused_with_hint(60_000),
+        answer("hello"),
+        answer("there"),
+    ]));
+    first.block_on(async {
+        let lines = world.say("hi").await.until("provider-retry 1 60000").await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!lines.is_empty());
+    });
+    drop(first);
+    runtime().block_on(async {
+        let other = World { orchestrator: world.orchestrator.clone(), id: "other".into() };
+        let mut watcher = world.watch(None).await;
+        other.say("hi").await.until("turn-sealed").await;
+        watcher.until("turn-sealed").await;
+    });
 }

@@ -127,20 +127,19 @@ async fn a_person_who_does_not_come_is_waited_for_until_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_model_an_unsealed_turn_stays_and_every_command_is_told_why() {
+async fn without_a_model_an_unsealed_turn_stays_until_it_is_stopped() {
     let storage = Storage::new(|_| Mishap::Nothing);
     left(&storage, Wait::Now).await;
     let world = World::of(Orchestrator::builder().journal(storage.clone()));
     world.orchestrator.resume().await.unwrap();
     look(&world).await;
     let (orchestrator, id) = (&world.orchestrator, &world.id);
-    let no_model = Err(Error::NoModel { id: id.clone() });
-    let closed = timeout(Duration::from_secs(1), orchestrator.close(id)).await;
-    assert_eq!(closed.expect("it does not look for ever"), no_model);
-    assert_eq!(orchestrator.stop(id).await, no_model);
     let queued = orchestrator.enqueue(id, "and then".to_owned(), None).await;
     assert_eq!(queued.unwrap_err(), Error::NoModel { id: id.clone() });
     assert_eq!(storage.appends(), 1);
+    let mut watcher = world.watch(None).await;
+    assert!(orchestrator.close(id).await.unwrap());
+    watcher.until("done aborted").await;
 }
 
 #[tokio::test(start_paused = true)]

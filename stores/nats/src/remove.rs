@@ -31,10 +31,12 @@ impl NatsJournal {
         &self,
         idle_since: Millis,
     ) -> Result<Vec<ConversationId>, JournalError> {
+        // What cannot be cleaned up, such as an append of a newer version, must not keep the others.
+        let mut cleaned = Ok(());
         for id in self.index.read(Projection::interrupted).await? {
-            self.complete_removal(&id).await?;
+            cleaned = cleaned.and(self.complete_removal(&id).await);
         }
-        garbage::sweep(self, garbage::OLD).await?;
+        cleaned = cleaned.and(garbage::sweep(self, garbage::OLD).await.map(drop));
         let mut removed = Vec::new();
         for (id, version) in self.index.read(|index| index.idle(idle_since)).await? {
             let done = match self.last(&id).await {
@@ -52,7 +54,10 @@ impl NatsJournal {
                 Err(_) => break,
             }
         }
-        Ok(removed)
+        match cleaned {
+            Err(error) if removed.is_empty() => Err(error),
+            _ => Ok(removed),
+        }
     }
 
     /// Removes a conversation if this is still its last append.

@@ -18,6 +18,9 @@ use crate::{
 /// Number of chunks, and of runs of events, per request: a reader who needs few must not receive all, and each answer has to
 /// arrive in time.
 const CHUNKS: i64 = 64;
+
+/// Number of chunks per request of a reader who needs all, up to [`BYTES`]: each request takes a round trip.
+const ALL_CHUNKS: i64 = 4_096;
 const RUNS: i64 = 8;
 
 /// Number of bytes after which an answer has no further chunk.
@@ -60,9 +63,10 @@ pub(crate) async fn chunks(
     let mut since = integer(window.since_seq.unwrap_or(0));
     let mut before = integer(window.before_seq.unwrap_or(u64::MAX));
     let limit = window.limit.unwrap_or(usize::MAX);
+    let most = if window.max_bytes.is_some() { CHUNKS } else { ALL_CHUNKS };
     let (mut room, mut chunks) = (Room::new(window.max_bytes), Vec::new());
     'all: while chunks.len() < limit {
-        let page = CHUNKS.min(integer((limit - chunks.len()) as u64));
+        let page = most.min(integer((limit - chunks.len()) as u64));
         let rows = session.query(sql, &[&id.as_str(), &CHUNK, &since, &before, &page, &BYTES]).await?;
         let mut bytes = 0;
         for row in &rows {

@@ -8,7 +8,7 @@ use everturn_orchestrator::{
     kernel::{Arguments, FinishReason, StreamEvent, ToolAnswer, ToolCall, ToolSpec},
 };
 use everturn_transport_http::{CallLimits, Metrics, router};
-use everturn_wire::Value;
+use everturn_wire::{Chunk, Value};
 use hyper::StatusCode;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -342,6 +342,41 @@ async fn interrupts_are_answered_by_another_run() {
     let late = events(post(world.address, RUN, resume(&[(ids[1], true)])).await).await;
     assert_eq!(types(&late), ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]);
     assert_eq!(late[1]["messages"].as_array().unwrap().last().unwrap()["content"], "Done.");
+}
+
+#[tokio::test]
+async fn an_image_of_the_message_stays_when_it_is_edited_or_sent_with_an_answer() {
+    let mut world = World::serve_built(
+        |builder| builder.tool(Shell),
+        |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none()),
+    )
+    .await;
+    let image = json!({ "type": "image", "source": { "type": "url", "value": "https://example.com/a.png" } });
+    let shown = json!({ "id": "u", "role": "user", "content": [{ "type": "text", "text": "hi" }, image] });
+    let asking = ask(&world, RUN, input(&json!([shown])));
+    let asked = world.call().await;
+    let arguments = Arguments::Parsed(json!({ "command": "a" }));
+    asked.tell(StreamEvent::ToolCall(ToolCall { id: "a".into(), name: "sh".into(), arguments, echo: None }));
+    asked.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+    let interrupt = &events(asking.await.unwrap()).await.pop().unwrap()["outcome"]["interrupts"][0];
+    let mut resume = input(&json!([shown]));
+    resume["resume"] =
+        json!([{ "interruptId": interrupt["id"], "status": "resolved", "payload": { "approved": true } }]);
+    let asking = ask(&world, RUN, resume);
+    world.call().await.answer("Done.");
+    assert_eq!(text(&events(asking.await.unwrap()).await), "Done.");
+    // A client that connected knows only the text.
+    let mut edited = input(&json!([user("hello")]));
+    edited["forwardedProps"] = json!({ "everturn": { "edit": true } });
+    let asking = ask(&world, RUN, edited);
+    let asked = world.call().await;
+    let chunks: Vec<_> = asked.request.messages.iter().flat_map(|message| message.iter()).collect();
+    assert!(
+        matches!(chunks[..], [Chunk::Image { .. }, Chunk::Text { text }] if text == "hello"),
+        "{chunks:?}"
+    );
+    asked.answer("Hello.");
+    assert_eq!(text(&events(asking.await.unwrap()).await), "Hello.");
 }
 
 #[tokio::test]

@@ -10,7 +10,12 @@ use tokio::sync::mpsc;
 
 use super::TurnHost;
 use crate::{
-    Invocation, Output, People, Policy, conversation::Batch, panic::panic_text, permission, tool::excerpt,
+    Invocation, Output, People, Policy,
+    conversation::Batch,
+    panic::panic_text,
+    permission,
+    request_history::{MAX_IMAGE, MAX_IMAGES, is_image_url},
+    tool::excerpt,
 };
 
 /// Maximum number of pieces of live tool output in the channel; a tool that prints faster is blocked.
@@ -58,10 +63,7 @@ impl TurnHost<'_> {
             }
             let input = match AssertUnwindSafe(async move { tool.run(invocation).await }).catch_unwind().await
             {
-                Ok(answer) => {
-                    let answer = ToolAnswer { content: excerpt(answer.content, most), ..answer };
-                    Input::ToolDone { step, call_id, answer }
-                }
+                Ok(answer) => Input::ToolDone { step, call_id, answer: bounded(answer, most) },
                 Err(panic) => {
                     let text = format!("the tool {name:?} panicked: {}", panic_text(panic.as_ref()));
                     Input::Fault(Failure::new(Category::Internal, false, text))
@@ -107,4 +109,19 @@ impl TurnHost<'_> {
             tracing::error!(conversation = %id, tool, %error, "a tool that a person allowed will ask again");
         }
     }
+}
+
+/// Cuts an answer's text to this size, and leaves out images that are too many or too large. What is left out is said.
+fn bounded(answer: ToolAnswer, most: usize) -> ToolAnswer {
+    let (mut content, given) = (excerpt(answer.content, most), answer.images.len());
+    let images: Vec<_> =
+        answer.images.into_iter().filter(|image| is_image_url(&image.url)).take(MAX_IMAGES).collect();
+    if images.len() < given {
+        content += &format!(
+            "\n({} of {given} images were left out: at most {MAX_IMAGES} are kept, of {} MiB each, from https: or data:image/ URLs)",
+            given - images.len(),
+            MAX_IMAGE >> 20
+        );
+    }
+    ToolAnswer { content, images, ..answer }
 }

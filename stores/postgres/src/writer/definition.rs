@@ -58,8 +58,8 @@ impl Definitions {
     pub(crate) async fn tidy(&self, session: &Session, epoch: i64) -> Result<(), Failure> {
         let _alone = self.gate.write().await;
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let sql = "DELETE FROM definition WHERE EXISTS (SELECT FROM format WHERE epoch = $1) AND key NOT IN
-            (SELECT definition FROM conversation WHERE turn IS NOT NULL AND definition IS NOT NULL)";
+        let sql = "DELETE FROM definition WHERE EXISTS (SELECT FROM format WHERE epoch = $1) AND NOT EXISTS
+            (SELECT FROM conversation WHERE turn IS NOT NULL AND definition = definition.key)";
         session.query_all(sql, &[&epoch]).await.map(drop)
     }
 }
