@@ -80,14 +80,14 @@ impl UsedByCaller {
     pub(crate) fn new(caller: &CallerName, node: &NodeId, used: Use) -> Self {
         let Use { calls, next, counts: [counts @ .., spent], gone: gone_nodes } = used;
         let (caller, node, gone) = (caller.to_string(), node.clone(), Default::default());
-        let next = next.map(|Size { input, output, money }| (input, output, money));
+        let next = next.map(|Size { input, output, money, .. }| (input, output, money));
         Self { caller, node, calls, counts, gone, money: [spent, (0, 0)], gone_nodes, next }
     }
 
     pub(crate) fn used(&self) -> Use {
         let [requests, tokens, tokens_of_day, parallel] = self.counts;
         let counts = [requests, tokens, tokens_of_day, parallel, self.money[0]];
-        let next = self.next.map(|(input, output, money)| Size { input, output, money });
+        let next = self.next.map(|(input, output, money)| Size { input, cached: 0, output, money });
         Use { calls: self.calls, next, counts, gone: self.gone_nodes.clone() }
     }
 }

@@ -69,12 +69,14 @@ struct About {
     refusal: Option<Failure>,
     /// The usual size of its answers, in tokens.
     output: u64,
+    /// How much of the estimated input of its calls was neither cached nor estimated in vain, in thousandths.
+    fresh: Option<u64>,
     saved_at: Millis,
 }
 
 impl Default for About {
     fn default() -> Self {
-        Self { refusal: None, output: USUAL_OUTPUT, saved_at: Millis(0) }
+        Self { refusal: None, output: USUAL_OUTPUT, fresh: None, saved_at: Millis(0) }
     }
 }
 
@@ -209,6 +211,13 @@ impl Pacing {
         self.lock().targets.get(target).map_or(USUAL_OUTPUT, |about| about.output)
     }
 
+    /// Returns how much of an estimated input its limits will not count, in tokens: by its last calls, most of a coding agent's input
+    /// comes from a cache, and an image has fewer tokens than its bytes suggest.
+    pub(crate) fn usual_cached(&self, target: &str, input: u64) -> u64 {
+        let fresh = self.lock().targets.get(target).and_then(|about| about.fresh);
+        fresh.map_or(0, |fresh| input - input.saturating_mul(fresh) / 1_000)
+    }
+
     /// `asked_at`: when the call was made.
     fn heard(self: &Arc<Self>, target: &str, ticket: Ticket, limits: &Limits, asked_at: Millis, now: Millis) {
         let (is_open, is_due) = self.report(target, |inner| {
@@ -295,12 +304,14 @@ impl Pacing {
         Some(hold)
     }
 
-    fn ended(self: &Arc<Self>, target: &str, ticket: Ticket, used: Option<Size>) {
+    fn ended(self: &Arc<Self>, target: &str, ticket: Ticket, estimated: u64, used: Option<Size>) {
         self.report(target, |inner| {
             inner.pacer.ended(target, ticket, used);
             if let Some(used) = used {
                 let about = inner.about(target);
                 about.output = (about.output * 7 + used.output) / 8;
+                let fresh = used.input.saturating_sub(used.cached).min(estimated) * 1_000 / estimated.max(1);
+                about.fresh = Some(about.fresh.map_or(fresh, |known| (known * 3 + fresh) / 4));
             }
         });
     }

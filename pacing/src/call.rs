@@ -25,6 +25,8 @@ pub struct Call<'a> {
 pub struct Size {
     /// Tokens that are sent.
     pub input: u64,
+    /// Those of them that are read from a cache: limits on input tokens do not count them.
+    pub cached: u64,
     /// Tokens that are answered.
     pub output: u64,
     /// What it costs, in millionths of the currency that prices are in; without a price, nothing.
@@ -37,7 +39,7 @@ impl Size {
         match what {
             What::Requests => 1,
             What::Tokens => self.input.saturating_add(self.output),
-            What::InputTokens => self.input,
+            What::InputTokens => self.input.saturating_sub(self.cached),
             What::OutputTokens => self.output,
         }
     }

@@ -139,7 +139,7 @@ fn a_limit_on_calls_at_once_is_forgotten_when_fewer_are_refused() {
 
 #[test]
 fn the_real_size_of_a_call_counts_instead_of_the_estimate_until_a_report_counts_it() {
-    let size = |input| Size { input, output: 0, money: 0 };
+    let size = |input| Size { input, cached: 0, output: 0, money: 0 };
     for (used, is_reported, left) in [(3_000, false, 2_000), (200, false, 4_800), (3_000, true, 1_500)] {
         let mut desk = Desk::new();
         let first = desk.goes("first");

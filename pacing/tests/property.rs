@@ -67,7 +67,7 @@ impl World {
                     return Ok(());
                 }
                 let priority = if *is_background { Priority::Background } else { Priority::Interactive };
-                let size = Size { input: u64::from(*tokens), output: 10, money: 0 };
+                let size = Size { input: u64::from(*tokens), cached: 0, output: 10, money: 0 };
                 let call = Call { turn: &turn, caller: None, since: now, priority, size };
                 match self.pacer.admit(TARGET, &call, now) {
                     Admission::Go(ticket) => {
@@ -109,7 +109,7 @@ impl World {
             Act::End { nth } => {
                 let Some((ticket, _)) = self.pick(*nth) else { return Ok(()) };
                 self.finish(ticket);
-                self.pacer.ended(TARGET, ticket, Some(Size { input: 20, output: 20, money: 0 }));
+                self.pacer.ended(TARGET, ticket, Some(Size { input: 20, cached: 0, output: 20, money: 0 }));
             }
             Act::Forget { turn } => {
                 let turn = TurnId::from(turn.to_string());

@@ -51,7 +51,7 @@ fn small_calls_do_not_starve_a_large_one_where_a_limit_refills_bit_by_bit() {
     desk.heard(first, &limits(What::Tokens, 10_000, 1_000, 60_000));
     desk.now += 12_000;
     desk.heard(second, &limits(What::Tokens, 10_000, 4_000, 48_000));
-    let tokens = |input| Size { input, output: 0, money: 0 };
+    let tokens = |input| Size { input, cached: 0, output: 0, money: 0 };
     let large = desk.ask_as("large", Priority::Interactive, tokens(9_000));
     assert!(matches!(large, Admission::Wait(wait) if wait.because == Because::Tokens), "{large:?}");
     let small = desk.ask_as("small", Priority::Interactive, tokens(500));

@@ -197,10 +197,12 @@ fn a_call_that_does_not_fit_waits_for_its_window_and_smaller_ones_use_the_rest()
     let mut desk = Desk::new();
     let first = desk.goes("first");
     desk.heard(first, &limits(What::Tokens, 10_000, 2_000, 30_000));
-    let huge = desk.ask_as("huge", Priority::Interactive, Size { input: 9_000, output: 0, money: 0 });
+    let huge =
+        desk.ask_as("huge", Priority::Interactive, Size { input: 9_000, cached: 0, output: 0, money: 0 });
     let Admission::Wait(wait) = huge else { panic!("{huge:?}") };
     assert_eq!((wait.until.0 - desk.now, wait.because), (30_000, Because::Tokens));
-    let small = desk.ask_as("small", Priority::Interactive, Size { input: 500, output: 500, money: 0 });
+    let small =
+        desk.ask_as("small", Priority::Interactive, Size { input: 500, cached: 0, output: 500, money: 0 });
     assert!(matches!(small, Admission::Go(_)), "{small:?}");
     desk.now += 30_000;
     assert_eq!(desk.let_go(), ["huge"]);
@@ -210,11 +212,29 @@ fn a_call_that_does_not_fit_waits_for_its_window_and_smaller_ones_use_the_rest()
 fn a_call_larger_than_the_limit_is_left_to_the_provider() {
     let mut desk = Desk::new();
     let first = desk.goes("first");
-    desk.heard(first, &limits(What::Tokens, 10_000, 9_500, 30_000));
-    let huge = desk.ask_as("huge", Priority::Interactive, Size { input: 90_000, output: 0, money: 0 });
-    assert!(matches!(huge, Admission::Wait(_)));
+    desk.heard(first, &limits(What::Tokens, 10_000, 8_900, 30_000));
+    let huge = Size { input: 90_000, ..Size::default() };
+    let Admission::Wait(wait) = desk.ask_as("huge", Priority::Interactive, huge) else { panic!("it waits") };
+    assert_eq!(wait.until.0 - desk.now, 30_000);
     desk.now += 30_000;
     assert_eq!(desk.let_go(), ["huge"], "when the window is whole");
+    let mut desk = Desk::new();
+    let first = desk.goes("first");
+    desk.heard(first, &limits(What::Tokens, 10_000, 9_000, 30_000));
+    let goes = desk.ask_as("huge", Priority::Interactive, huge);
+    assert!(matches!(goes, Admission::Go(_)), "nearly whole is enough");
+}
+
+#[test]
+fn limits_on_input_do_not_count_what_comes_from_a_cache() {
+    for (what, goes) in [(What::InputTokens, true), (What::Tokens, false)] {
+        let mut desk = Desk::new();
+        let first = desk.goes("first");
+        desk.heard(first, &limits(what, 10_000, 2_000, 30_000));
+        let cached = Size { input: 9_000, cached: 8_000, ..Size::default() };
+        let asked = desk.ask_as("cached", Priority::Interactive, cached);
+        assert_eq!(matches!(asked, Admission::Go(_)), goes, "{what:?}");
+    }
 }
 
 #[test]

@@ -15,7 +15,10 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 use everturn_kernel::{ProviderInfo, StreamEvent};
 use futures_core::stream::BoxStream;
-use hyper::{HeaderMap, Method, StatusCode};
+use hyper::{
+    HeaderMap, Method, StatusCode,
+    header::{CONTENT_LENGTH, HeaderValue},
+};
 
 use crate::{
     ConfigError, EndpointConfig, HttpClient,
@@ -127,6 +130,10 @@ impl Relay {
         let RelayRequest { method, path, query, mut headers, body, form, streams, whole } = request;
         header::strip_request(&mut headers);
         header::decline_compression(&mut headers, streams);
+        // The client library says nothing of an empty body, and some servers insist.
+        if body.is_empty() && matches!(method, Method::POST | Method::PUT | Method::PATCH) {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         let mut query = query;
         if !self.forwards_credential {
             header::strip_credentials(&mut headers);

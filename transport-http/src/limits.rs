@@ -34,8 +34,8 @@ pub struct CallLimits {
 impl Default for CallLimits {
     fn default() -> Self {
         Self {
-            body: 16 << 20,
-            bodies: 64 << 20,
+            body: 32 << 20,
+            bodies: 96 << 20,
             body_pause: Duration::from_secs(15),
             body_time: Duration::from_secs(120),
             chunks: 500,

@@ -37,6 +37,12 @@ pub(crate) fn routes() -> Router<Doors> {
 
 /// `GET /v1/models`
 async fn models(api: Api, request: Request) -> Response {
+    // codex asks for a catalogue of its vendor's, in a form of its own.
+    if request.uri().query().is_some_and(|query| query.contains("client_version="))
+        && may_pass(&api, Dialect::Responses, &request)
+    {
+        return pass::responses(api, request).await;
+    }
     if !speaks_messages(request.headers()) {
         return Json(openai::list(&api.orchestrator.models())).into_response();
     }

@@ -12,7 +12,7 @@ mod read;
 use axum::{
     Router,
     extract::Request,
-    http::{HeaderName, request::Parts},
+    http::{HeaderName, StatusCode, header::UPGRADE, request::Parts},
     response::Response,
     routing::{any, post},
 };
@@ -37,7 +37,7 @@ pub(crate) fn routes() -> Router<Doors> {
     Router::new()
         .route("/v1/messages", post(messages))
         .route("/v1/messages/{*rest}", any(messages))
-        .route("/v1/responses", post(responses))
+        .route("/v1/responses", post(responses).get(no_web_socket))
         .route("/v1/responses/{*rest}", any(responses))
         .route("/v1/completions", post(openai))
         .route("/v1/embeddings", post(openai))
@@ -58,8 +58,16 @@ pub(crate) async fn messages(api: Api, request: Request) -> Response {
     pass(&api, Door::MESSAGES, request).await
 }
 
-async fn responses(api: Api, request: Request) -> Response {
+pub(crate) async fn responses(api: Api, request: Request) -> Response {
     pass(&api, Door::RESPONSES, request).await
+}
+
+/// Clients that would rather use a WebSocket fall back to HTTP at once if they are told to.
+async fn no_web_socket(request: Request) -> StatusCode {
+    match request.headers().contains_key(UPGRADE) {
+        true => StatusCode::UPGRADE_REQUIRED,
+        false => StatusCode::METHOD_NOT_ALLOWED,
+    }
 }
 
 async fn openai(api: Api, request: Request) -> Response {

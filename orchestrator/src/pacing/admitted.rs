@@ -47,7 +47,7 @@ impl Asker {
 /// Returns the size of a call with these tokens.
 pub(crate) fn size(tokens: &Figures, price: Option<&Price>) -> Size {
     let money = price.map_or(0, |price| price.money(tokens));
-    Size { input: tokens.input, output: tokens.output, money }
+    Size { input: tokens.input, cached: tokens.cache_read, output: tokens.output, money }
 }
 
 /// A call that may be made. Report what becomes of it; dropping it reports that its outcome stays unknown.
@@ -58,6 +58,8 @@ pub(crate) struct Admitted {
     /// `None` once the call is over.
     ticket: Option<Ticket>,
     asked_at: Millis,
+    /// The estimate of its tokens that are sent.
+    estimated: u64,
     used: Option<Size>,
 }
 
@@ -70,7 +72,8 @@ impl Admitted {
         asked_at: Millis,
     ) -> Self {
         let (pacing, caller) = (pacing.clone(), asker.caller.clone());
-        Self { pacing, target: target.to_owned(), caller, ticket: Some(ticket), asked_at, used: None }
+        let (target, estimated) = (target.to_owned(), asker.size.input);
+        Self { pacing, target, caller, ticket: Some(ticket), asked_at, estimated, used: None }
     }
 
     /// The provider accepted the call. `limits`: what its response reports.
@@ -97,7 +100,7 @@ impl Admitted {
 impl Drop for Admitted {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.pacing.ended(&self.target, ticket, self.used);
+            self.pacing.ended(&self.target, ticket, self.estimated, self.used);
             self.pacing.keep_counts(self.caller.as_ref());
         }
     }

@@ -192,8 +192,10 @@ impl CallHost {
     fn pace(&self, turn: &Turn, leg: &Leg) -> Pace {
         let (ports, now) = (&self.ports, self.ports.clock.now());
         let target = leg.target.name.clone();
+        let input = self.stored.len as u64 / BYTES_PER_TOKEN;
         let tokens = Figures {
-            input: self.stored.len as u64 / BYTES_PER_TOKEN,
+            input,
+            cache_read: ports.pacing.usual_cached(&target, input),
             output: ports.pacing.usual_output(&target).min(self.asked.max_output.unwrap_or(u64::MAX)),
             ..Figures::default()
         };

@@ -162,7 +162,8 @@ impl Room {
         let is_background = waiter.priority == Priority::Background;
         for window in &self.windows {
             let (what, limit) = (window.what, window.limit());
-            let amount = waiter.size.of(what).min(limit);
+            // Windows that are refilled all the time are hardly ever whole: a larger call goes with nearly all of one.
+            let amount = waiter.size.of(what).min(limit - limit / 10);
             let kept = if is_background { self.reserve.of(window, amount, now) } else { 0 };
             let needed = amount.saturating_mul(u64::from(others) + 1);
             if window.fits(needed.saturating_add(kept), now) {
@@ -173,7 +174,7 @@ impl Room {
                 false => window.room_at(amount, now),
             };
             let at = at.max(now.plus(LEAST_MS));
-            let until = at.plus(needed / limit * 60_000);
+            let until = at.plus(needed.saturating_sub(1) / limit * 60_000);
             let because = if what == What::Requests { Because::Requests } else { Because::Tokens };
             return Err(Wait { until, because });
         }

@@ -11,7 +11,7 @@ use everturn_wire::{CallerName, TurnId};
 pub(crate) const TARGETS: [&str; 2] = ["a", "b"];
 pub(crate) const START: u64 = 20_000 * 24 * 60 * 60_000 + 12_345;
 pub(crate) const MINUTE: u64 = 60_000;
-pub(crate) const ESTIMATE: Size = Size { input: 400, output: 100, money: 1_300 };
+pub(crate) const ESTIMATE: Size = Size { input: 400, cached: 0, output: 100, money: 1_300 };
 
 pub(crate) fn ann() -> CallerName {
     CallerName::parse("ann").unwrap()
@@ -89,7 +89,7 @@ impl World {
                 self.rng =
                     self.rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let output = (self.rng >> 33) % 401;
-                let real = Size { input: 300, output, money: 300 + 5 * output };
+                let real = Size { input: 300, cached: 0, output, money: 300 + 5 * output };
                 at.running.push((self.now + self.takes_ms, ticket, target, real));
                 self.began.push((self.now, real));
                 let running: usize = self.nodes.iter().map(|node| node.running.len()).sum();

@@ -37,7 +37,8 @@ pub(crate) fn of<'a>(
 ) -> Option<Hint<'a>> {
     let quoted: Vec<_> = found.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let now = header::clock(evidence.headers).unwrap_or(evidence.now);
-    let buckets = |headers| kind.waits().then(|| header::exhausted(headers, now)).flatten();
+    let buckets =
+        |headers| kind.waits().then(|| header::exhausted(headers, now, kind != Kind::Overloaded)).flatten();
     let spoken = || {
         let wait = (kind.waits() || kind.is_passing()).then(|| prose::read(prose, now)).flatten();
         wait.map(|wait| (wait, Because::Spoken))

@@ -23,8 +23,8 @@ pub(crate) fn kind(status: u16) -> Kind {
         498 | 503 | 529 => Kind::Overloaded,
         499 => Kind::Cancelled,
         // A lock, an upstream or a replay failed. The same request may succeed.
-        409 | 424 | 425 | 500..=599 => Kind::Server,
-        400..=498 => Kind::Request,
+        409 | 424 | 425 | 500 | 502..=504 | 506..=599 => Kind::Server,
+        400..=498 | 501 | 505 => Kind::Request,
         _ => Kind::Unknown,
     }
 }

@@ -130,7 +130,16 @@ impl Response {
 
     /// Reads the pieces that arrive in time, until they exceed `most` bytes. What is missing is lost to the caller as well.
     pub(crate) async fn rest(&mut self, most: usize) -> Vec<Bytes> {
-        let (mut pieces, limit) = (Vec::new(), self.idle.min(EXPLANATION));
+        self.rest_within(most, EXPLANATION).await
+    }
+
+    /// The same after an error in the stream, which explains itself: only what comes in a moment.
+    pub(crate) async fn rest_of_stream(&mut self, most: usize) -> Vec<Bytes> {
+        self.rest_within(most, MOMENT).await
+    }
+
+    async fn rest_within(&mut self, most: usize, limit: Duration) -> Vec<Bytes> {
+        let (mut pieces, limit) = (Vec::new(), self.idle.min(limit));
         let mut held = 0;
         let read = async {
             while held < most

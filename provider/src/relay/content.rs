@@ -6,7 +6,7 @@
 use everturn_wire::Value;
 
 use super::AnswerForm;
-use crate::{SseEvent, bulk::is_bulky};
+use crate::{SseEvent, bulk::is_bulky, exchange::is_error};
 
 /// What an event says. Ordered, so that the greatest of a stream's events tells whether it is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,12 +80,25 @@ fn of_responses(kind: &str, data: &Value) -> Said {
     }
 }
 
+/// Whether a whole answer is an error.
+pub(super) fn is_failed(form: AnswerForm, text: &str) -> bool {
+    let of_choice = || {
+        let answer = serde_json::from_str(text);
+        form == AnswerForm::Chat && answer.is_ok_and(|answer| of_chat(&answer) == Said::Failure)
+    };
+    is_error(text) || of_choice()
+}
+
 fn of_chat(data: &Value) -> Said {
     if !data["error"].is_null() {
         return Said::Failure;
     }
     let Some(choices) = data["choices"].as_array() else { return prelude(data, &["choices", "usage"]) };
-    if choices.iter().any(|choice| !choice["finish_reason"].is_null()) {
+    // OpenRouter tells an upstream's failure in the choice.
+    if choices.iter().any(|choice| !choice["error"].is_null() || choice["finish_reason"] == "error") {
+        return Said::Failure;
+    }
+    if choices.iter().any(|choice| !is_blank(&choice["finish_reason"])) {
         return Said::End;
     }
     let has_content = |choice: &Value| {
@@ -147,6 +160,13 @@ mod tests {
             (Messages, "content_block_start", r#"{"content_block":{"type":"tool_use","id":"a"}}"#, Content),
             (Messages, "content_block_delta", r#"{"delta":{"type":"text_delta","text":"a"}}"#, Content),
             (Messages, "message_delta", r#"{"delta":{"stop_reason":"end_turn"}}"#, Content),
+            (
+                Chat,
+                "",
+                r#"{"choices":[{"error":{"code":502},"finish_reason":"error","delta":{"content":""}}]}"#,
+                Failure,
+            ),
+            (Chat, "", r#"{"choices":[{"finish_reason":"","delta":{"content":""}}]}"#, Nothing),
             (Messages, "message_stop", r#"{"type":"message_stop"}"#, End),
             (Messages, "error", r#"{"type":"error","error":{"type":"overloaded_error"}}"#, Failure),
             (Messages, "brand_new", r#"{"type":"brand_new"}"#, Content),

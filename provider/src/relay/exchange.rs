@@ -16,10 +16,11 @@ use hyper::{
     HeaderMap, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
+use serde::de::IgnoredAny;
 
 use super::{
     AnswerForm, RelayEvent,
-    content::{Said, said},
+    content::{Said, is_failed, said},
     header, refusal,
     unpack::Unpack,
     usage::Ends,
@@ -81,8 +82,10 @@ struct Reading {
     ends: Ends,
     /// The start of a body without events, which may be an error.
     opening: Vec<u8>,
-    /// Whether the body is known not to be an answer of this API, such as a page of a proxy.
-    is_foreign: bool,
+    /// Whether the body is said to be JSON.
+    is_json: bool,
+    /// Whether an answer may have no body.
+    is_empty_right: bool,
 }
 
 /// A failure whose explanation is still arriving.
@@ -150,7 +153,8 @@ impl Exchange {
             unpack,
             ends: Ends::default(),
             opening: Vec::new(),
-            is_foreign: self.form != AnswerForm::Opaque && is_kind("text/html"),
+            is_json: is_kind("application/json"),
+            is_empty_right: status != StatusCode::OK,
         };
         if reading.has_begun || (self.form == AnswerForm::Opaque && !self.whole) {
             self.begin_content(reading, response);
@@ -213,7 +217,7 @@ impl Exchange {
     fn take_failure(&mut self, payload: &str) {
         if let Phase::Reading(mut response, reading) = mem::replace(&mut self.phase, Phase::Over) {
             let failure = self.endpoint.broken(&reading.head, payload);
-            let rest = Box::pin(async move { response.rest(BODY_LIMIT).await });
+            let rest = Box::pin(async move { response.rest_of_stream(BODY_LIMIT).await });
             self.phase = Phase::Failing(rest, Box::new(Failing::InStream(failure)));
         }
     }
@@ -232,15 +236,7 @@ impl Exchange {
                         if reading.held == 0 { "the body is empty" } else { "the stream ended too early" };
                     return Err(self.endpoint.truncated(what, &reading.head));
                 }
-                None if reading.is_foreign => {
-                    return Err(self.endpoint.refused(&reading.head, &reading.opening));
-                }
-                None if self.form != AnswerForm::Opaque && reading.held <= BODY_LIMIT => {
-                    let text = String::from_utf8_lossy(&reading.opening);
-                    if is_error(&text) {
-                        return Err(self.endpoint.broken(&reading.head, &text));
-                    }
-                }
+                None if self.form != AnswerForm::Opaque => reading.check(&self.endpoint, self.form)?,
                 _ => {}
             }
             self.events.push_back(RelayEvent::Fact(StreamEvent::Opaque));
@@ -301,6 +297,28 @@ impl Exchange {
 }
 
 impl Reading {
+    /// Checks a body without events, as far as it can be read and was kept.
+    fn check(&self, endpoint: &Endpoint, form: AnswerForm) -> Result<(), Failure> {
+        let Self { head, opening, .. } = self;
+        if self.held == 0 {
+            let is_right = self.is_empty_right;
+            return if is_right { Ok(()) } else { Err(endpoint.truncated("the body is empty", head)) };
+        }
+        if !self.unpack.is_readable() || opening.len() >= BODY_LIMIT {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(opening);
+        if is_failed(form, &text) {
+            return Err(endpoint.broken(head, &text));
+        }
+        match serde_json::from_str::<IgnoredAny>(&text).is_ok() {
+            true => Ok(()),
+            false if self.is_json => Err(endpoint.truncated("the JSON ended too early", head)),
+            // Such as a page of a proxy.
+            false => Err(endpoint.refused(head, opening)),
+        }
+    }
+
     /// Reads a piece of an answer that is held back. Returns whether it makes progress, or the payload of an error.
     fn take(&mut self, piece: &[u8], form: AnswerForm, whole: bool) -> Result<bool, String> {
         let room = BODY_LIMIT - self.opening.len();

@@ -34,8 +34,11 @@ const LONG: usize = 16;
 /// The header in which a proxy names the caller of a request, unless another one is configured.
 const NAMED: HeaderName = HeaderName::from_static("x-everturn-caller");
 
-/// Headers that pages of allowed origins may send: those that the API reads, and those that OpenAI's SDK adds.
-const HEADERS: [&str; 23] = [
+/// Headers that pages of allowed origins may send: those that the API reads, and those that the vendors' SDKs add.
+const HEADERS: [&str; 27] = [
+    "anthropic-beta",
+    "anthropic-dangerous-direct-browser-access",
+    "anthropic-version",
     "authorization",
     "content-type",
     "everturn-budget",
@@ -49,6 +52,7 @@ const HEADERS: [&str; 23] = [
     "x-api-key",
     "x-conversation-id",
     "x-everturn-token",
+    "x-goog-api-client",
     "x-goog-api-key",
     "x-stainless-arch",
     "x-stainless-helper-method",

@@ -61,6 +61,10 @@ impl Held {
                     is_plain && of("content-type").to_ascii_lowercase().starts_with("text/event-stream");
                 match status.is_success() && is_stream {
                     true => (State::Passing(self.frames.has_begun_message().then(Merger::default)), None),
+                    // It cannot be told here, as the response has begun: the repeated request finds it.
+                    false if status.is_success() => {
+                        (State::Over, Some(Err(io::Error::other("the answer is not a stream"))))
+                    }
                     false => (State::Refused(status.as_u16(), Vec::new()), None),
                 }
             }

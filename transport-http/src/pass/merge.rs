@@ -70,7 +70,9 @@ fn usage_of_start(event: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(event).ok()?;
     let data: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data:")).collect();
     let data: Value = serde_json::from_str(&data.join("\n")).ok()?;
-    (data["type"] == "message_start").then(|| data["message"]["usage"].clone())
+    let usage = &data["message"]["usage"];
+    let told = || if usage.is_null() { serde_json::json!({ "output_tokens": 0 }) } else { usage.clone() };
+    (data["type"] == "message_start").then(told)
 }
 
 #[cfg(test)]

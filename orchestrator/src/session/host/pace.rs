@@ -53,7 +53,9 @@ impl TurnHost<'_> {
     fn tokens(&self, model: &Model) -> Figures {
         let max_output = self.settings.definition.configured.max_output_tokens.map_or(u64::MAX, u64::from);
         let output = self.shared.pacing.usual_output(&model.id).min(max_output);
-        Figures { input: self.expected_tokens(model), output, ..Figures::default() }
+        let input = self.expected_tokens(model);
+        let cache_read = self.shared.pacing.usual_cached(&model.id, input);
+        Figures { input, cache_read, output, ..Figures::default() }
     }
 
     /// Gives up the turn's place in line once it is sealed.

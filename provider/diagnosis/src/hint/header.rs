@@ -21,9 +21,12 @@ pub(super) fn asked<'a>(headers: &[(&str, &'a str)], now: u64) -> Option<Hint<'a
     millis.or_else(|| read("retry-after", |value, now| capped(from_now(value, now)?)))
 }
 
-/// Returns the longest reset of the exhausted buckets, or of the buckets that do not report their state.
-pub(super) fn exhausted<'a>(headers: &[(&'a str, &'a str)], now: u64) -> Option<Hint<'a>> {
-    let parts: Vec<_> = headers.iter().filter_map(|(name, value)| Part::of(name, value.trim())).collect();
+/// Returns the longest reset of the exhausted buckets, or of the buckets that do not report their state. `is_of_plan`: whether the
+/// windows of a plan may be the cause.
+pub(super) fn exhausted<'a>(headers: &[(&'a str, &'a str)], now: u64, is_of_plan: bool) -> Option<Hint<'a>> {
+    let parts = headers.iter().filter_map(|(name, value)| Part::of(name, value.trim()));
+    let counts_plans = is_of_plan && !is_beyond_plan(headers);
+    let parts: Vec<_> = parts.filter(|part| counts_plans || !part.is_of_plan()).collect();
     let stateless = parts.iter().all(|part| part.is_empty().is_none());
     let is_empty = |reset: &&Part<'_>| {
         let mut states = parts.iter().filter(|part| part.is_of(reset)).filter_map(Part::is_empty);
@@ -39,10 +42,26 @@ const PLANS: &[&str] = &["ratelimit-unified", "x-codex-"];
 /// Anthropic's verdict over all windows of a plan.
 const OVERALL: &str = "anthropic-ratelimit-unified-status";
 
+/// Whether calls are made, and paid for, beyond the plan.
+fn is_beyond_plan(headers: &[(&str, &str)]) -> bool {
+    headers.iter().any(|(name, value)| {
+        let is = |end: &str| {
+            let name = name.to_ascii_lowercase();
+            name.contains("ratelimit-unified") && name.ends_with(end)
+        };
+        let value = value.trim().to_ascii_lowercase();
+        is("-overage-status") && matches!(&*value, "allowed" | "allowed_warning")
+            || is("-overage-in-use") && value == "true"
+    })
+}
+
 /// Returns the header by which a plan's usage window is used up, if one is.
 pub(super) fn spent_plan<'a>(headers: &[(&'a str, &'a str)]) -> Option<Because<'a>> {
+    if is_beyond_plan(headers) {
+        return None;
+    }
     let parts = headers.iter().filter_map(|(name, value)| Part::of(name, value.trim()));
-    let parts: Vec<_> = parts.filter(|part| PLANS.iter().any(|plan| contains(part.name, plan))).collect();
+    let parts: Vec<_> = parts.filter(Part::is_of_plan).collect();
     let decides = parts.iter().find(|part| part.name.eq_ignore_ascii_case(OVERALL));
     let spent = match decides {
         Some(overall) => Some(overall).filter(|overall| overall.is_empty() == Some(true)),
@@ -105,6 +124,10 @@ impl<'a> Part<'a> {
             () => return None,
         };
         Some(Self { name, what, value })
+    }
+
+    fn is_of_plan(&self) -> bool {
+        PLANS.iter().any(|plan| contains(self.name, plan))
     }
 
     /// Whether the bucket is exhausted, if this header says.
@@ -173,7 +196,7 @@ mod tests {
     }
 
     fn exhausted(headers: &[(&str, &str)], now: u64) -> Option<u64> {
-        super::exhausted(headers, now).map(|(wait, _)| wait)
+        super::exhausted(headers, now, true).map(|(wait, _)| wait)
     }
 
     const NOW: u64 = 1_788_220_800_000;
@@ -191,6 +214,27 @@ mod tests {
         assert_eq!(exhausted(&openai("3", "0"), NOW), Some(1000));
         assert_eq!(exhausted(&openai("0", "0"), NOW), Some(360_000));
         assert_eq!(exhausted(&openai("3", "9"), NOW), None);
+    }
+
+    #[test]
+    fn a_plan_that_is_used_up_counts_unless_more_is_paid_for() {
+        let spent = [
+            ("anthropic-ratelimit-unified-status", "rejected"),
+            ("anthropic-ratelimit-unified-reset", "1788220860"),
+        ];
+        assert_eq!(exhausted(&spent, NOW), Some(60_000));
+        assert_eq!(super::exhausted(&spent, NOW, false).map(|(wait, _)| wait), None, "of another cause");
+        assert!(super::spent_plan(&spent).is_some());
+        for beyond in [
+            ("Anthropic-Ratelimit-Unified-Overage-Status", "allowed_warning"),
+            ("anthropic-ratelimit-unified-overage-in-use", "true"),
+        ] {
+            let headers = [spent[0], spent[1], beyond];
+            assert_eq!(exhausted(&headers, NOW), None, "{beyond:?}");
+            assert!(super::spent_plan(&headers).is_none(), "{beyond:?}");
+        }
+        let refused = [spent[0], spent[1], ("anthropic-ratelimit-unified-overage-status", "rejected")];
+        assert_eq!(exhausted(&refused, NOW), Some(60_000));
     }
 
     #[test]

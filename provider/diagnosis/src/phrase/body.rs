@@ -283,7 +283,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule(Kind::Request, &[
         "unknown parameter", "unrecognized request", "unsupported parameter", "unsupported value", "missing required",
         "required parameter", "required field", "field required", "extra inputs",
-        "requires more system memory", "rendering prompt", "chat template", "insufficient system resources",
+        "requires more system memory", "requires jinja flag", "unsupported param", "cannot use tools with stream", "rendering prompt", "chat template", "insufficient system resources",
     ]),
     rule(Kind::Request, VALIDATION).unless(&[&[
         "type validation", "response validation", "output validation", "the response", "server response", "upstream sent",

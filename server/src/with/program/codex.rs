@@ -15,7 +15,8 @@ const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 /// its user has logged in.
 pub(super) fn upstreams(environment: &Lookup<'_>) -> Vec<Upstream> {
     let configured = configured(environment).map(|(_, base_url)| base_url);
-    let base_url = configured.or_else(|| environment("OPENAI_BASE_URL"));
+    let of_vendor = || Some(config(environment)?.get("openai_base_url")?.as_str()?.to_owned());
+    let base_url = configured.or_else(of_vendor).or_else(|| environment("OPENAI_BASE_URL"));
     let base_url = base_url.or_else(|| is_subscriber(environment).then(|| CHATGPT.to_owned()));
     vec![base_url.map_or_else(|| Upstream::usual(OpenAi), |base_url| Upstream { vendor: OpenAi, base_url })]
 }
@@ -41,6 +42,8 @@ pub(super) fn told(site: &Site<'_>, _: &[OsString]) -> Result<Told> {
             ("everturn".to_owned(), overrides)
         }
     };
+    // With a login, bodies would be compressed, and nothing could be read of them.
+    overrides.push("features.enable_request_compression=false".to_owned());
     if site.has_token {
         overrides.push(format!("model_providers.{name}.env_http_headers.{HEADER}={TOKEN:?}"));
     }
@@ -50,10 +53,14 @@ pub(super) fn told(site: &Site<'_>, _: &[OsString]) -> Result<Told> {
 
 /// Returns the provider of its configuration, if that names another than the built-in one: name and base URL.
 fn configured(environment: &Lookup<'_>) -> Option<(String, String)> {
-    let config: Table = fs::read_to_string(home(environment)?.join("config.toml")).ok()?.parse().ok()?;
+    let config = config(environment)?;
     let name = config.get("model_provider")?.as_str()?;
     let base_url = config.get("model_providers")?.get(name)?.get("base_url")?.as_str()?;
     Some((name.to_owned(), base_url.to_owned()))
+}
+
+fn config(environment: &Lookup<'_>) -> Option<Table> {
+    fs::read_to_string(home(environment)?.join("config.toml")).ok()?.parse().ok()
 }
 
 /// Whether its user has logged in with a subscription. Only the form of the login is read.

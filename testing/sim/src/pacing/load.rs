@@ -27,7 +27,7 @@ pub struct Load {
     pub(super) nodes: usize,
 }
 
-const SMALL: Size = Size { input: 400, output: 100, money: 0 };
+const SMALL: Size = Size { input: 400, cached: 0, output: 100, money: 0 };
 
 fn wish(at: u64) -> Wish {
     Wish { at, calls: 1, priority: Priority::Interactive, caller: None, size: SMALL, node: 0 }
@@ -109,7 +109,7 @@ impl Load {
     /// Small calls, and a huge one among them.
     pub fn with_huge(turns: usize, tokens: u64) -> Self {
         let mut wishes = vec![wish(0); turns];
-        wishes[turns / 4].size = Size { input: tokens, output: 0, money: 0 };
+        wishes[turns / 4].size = Size { input: tokens, cached: 0, output: 0, money: 0 };
         Self::of(format!("{turns} turns at once, one of {tokens} tokens, others of 500"), wishes)
     }
 
