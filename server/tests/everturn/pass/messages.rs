@@ -177,3 +177,21 @@ async fn an_unknown_model_goes_to_the_default_provider_and_ours_are_renamed_in_p
         assert_eq!(provider.requests().last().unwrap().body, body(sent));
     }
 }
+
+#[tokio::test]
+async fn what_is_no_answer_though_its_status_says_so_is_asked_for_again() {
+    let json = |body| Reply::status(200).header("content-type", "application/json").body(body);
+    let whole = r#"{"type":"message","content":[]}"#;
+    let plain = Reply::status(200).header("content-type", "text/plain");
+    let script = [
+        Reply::status(200),
+        plain.body("upstream connect error or disconnect/reset before headers. reset reason: overflow"),
+        json(&whole[..20]),
+        json(whole),
+    ];
+    let provider = Loopback::start(script).await;
+    let server = messages_server(&provider, "schedule = \"exponential\"\nbase_ms = 1\nmax_retries = 5").await;
+    let response = ask(&server, "/v1/messages", &[], &BODY.replace("\"stream\":true,", "")).await;
+    assert_eq!((response.status, response.text().await.as_str()), (200, whole));
+    assert_eq!(provider.counts().requests, 4);
+}
