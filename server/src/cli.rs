@@ -321,6 +321,28 @@ mod tests {
     }
 
     #[test]
+    fn the_unit_leaves_it_to_the_configuration_where_conversations_are_kept() {
+        let unit = include_str!("../packaging/everturn.service");
+        let command = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+        let Command::Serve(serve) = parse(command) else { panic!("{command}") };
+        assert!(serve.flags().config.is_some() && serve.flags().data.is_none());
+        assert!(unit.contains("\nEnvironment=EVERTURN_DATA="));
+    }
+
+    #[test]
+    fn conversations_are_read_where_a_server_keeps_them() {
+        let Command::Conversations(named) = parse("everturn conversations list --postgres postgres://a/b")
+        else {
+            panic!()
+        };
+        assert_eq!(named.flags().postgres.as_deref(), Some("postgres://a/b"));
+        for others in ["--data a.db", "--cluster nats://a", "--server http://a"] {
+            let words = format!("everturn conversations list --postgres postgres://a/b {others}");
+            assert!(Cli::try_parse_from(words.split(' ')).is_err(), "{others}");
+        }
+    }
+
+    #[test]
     fn a_message_is_all_the_words() {
         for words in ["--model a/b hello out there", "hello out there --model a/b"] {
             let Command::Chat(chat) = parse(&format!("everturn chat {words}")) else { panic!() };
