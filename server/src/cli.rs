@@ -245,7 +245,9 @@ Environment:
   EVERTURN_CLUSTER        the NATS servers over which conversations are shared instead
   EVERTURN_POSTGRES       the URL of the Postgres database that conversations are kept in instead
   EVERTURN_TOKEN          the access token that clients must have
+  EVERTURN_NODE           the name of this server among those that share conversations
   EVERTURN_TITLES         off: the model does not name conversations
+  EVERTURN_SERVER         the running server that with, calls, status, targets, tools and usage ask
   OTEL_EXPORTER_OTLP_ENDPOINT  where serve sends traces, e.g. http://127.0.0.1:4318
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT  SPAN_ONLY: traces have the content of messages
   EVERTURN_LOG            what is logged to standard error, e.g. debug
@@ -299,6 +301,8 @@ impl Explain {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
     use clap::CommandFactory;
 
     use super::*;
@@ -352,21 +356,41 @@ mod tests {
         assert!(chat.words.is_piped() && chat.words.message().is_none());
     }
 
+    /// Returns the variables of Everturn that sources name.
+    fn variables(folder: &Path) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.append(&mut variables(&path));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let ends = text.split("\"EVERTURN_").skip(1).filter_map(|rest| rest.split('"').next());
+                let is_name =
+                    |end: &&str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_uppercase());
+                found.extend(ends.filter(is_name).map(|end| format!("EVERTURN_{end}")));
+            }
+        }
+        found
+    }
+
     #[test]
     fn help_names_every_variable_that_is_read() {
         let help = <Cli as CommandFactory>::command().render_help().to_string();
-        for name in [
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut names = variables(&sources.join("src"));
+        names.append(&mut variables(&sources.join("terminal").join("src")));
+        assert!(names.len() > 10, "{names:?}");
+        let vendors = [
             "OPENAI_API_KEY",
             "OPENAI_BASE_URL",
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_BASE_URL",
             "GEMINI_API_KEY",
             "GOOGLE_GEMINI_BASE_URL",
-            "EVERTURN_MODEL",
-            "EVERTURN_CONFIG",
-            "EVERTURN_LOG",
-        ] {
-            assert!(help.contains(name), "{name}");
+        ];
+        for name in names.iter().map(String::as_str).chain(vendors) {
+            assert!(help.contains(&format!("\n  {name} ")), "{name}");
         }
     }
 }
