@@ -220,7 +220,6 @@ impl Config {
         if retry.rewinds {
             settings.after_content = AfterContent::Rewind;
         }
-        let permissions = Permissions::resolve(&file.tools, file.providers.is_empty())?;
         let callers = caller::resolve(&file.caller, environment, &file.source)?;
         let place = private_place(flags, environment, file.server.data);
         let callers_file = place.as_deref().map(CallersFile::beside);
@@ -237,6 +236,8 @@ impl Config {
             taken.contains(&name) || providers.iter().any(|provider| provider.name == name)
         });
         off.extend(lacking);
+        let is_demo = providers.is_empty() && added.is_empty();
+        let permissions = Permissions::resolve(&file.tools, is_demo)?;
         let own_names: Vec<String> = providers.iter().map(|provider| provider.name.clone()).collect();
         let known = known(providers.iter().chain(&added), &file.providers);
         let (routes, lacking) = route::resolve(&file.routes, &retry.policy, &known, &file.source)?;

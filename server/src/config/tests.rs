@@ -221,6 +221,19 @@ fn a_reviewer_is_an_available_model() {
 }
 
 #[test]
+fn a_reviewer_need_not_be_in_the_file() {
+    let reviewed = |model: &str| Case::new(&format!("[tools.review]\nmodel = \"{model}\""));
+    let of_environment = reviewed("openai/gpt-5.5").variable("OPENAI_API_KEY", "sk-s3cret");
+    assert!(of_environment.config().permissions.review.is_some());
+    let added = reviewed("mine/m");
+    let data = Environment(&|name| added.variables.get(name).cloned()).data_path().unwrap();
+    fs::create_dir_all(data.parent().unwrap()).unwrap();
+    let provider = "[[provider]]\nname = \"mine\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n";
+    fs::write(data.with_file_name("everturn.db.providers.toml"), provider).unwrap();
+    assert!(added.config().permissions.review.is_some());
+}
+
+#[test]
 fn a_schedule_is_built_from_its_settings() {
     let file = "[retry]\nschedule = \"exponential\"\nbase_ms = 1500\nmax_delay_ms = 0\nmax_retries = 5\n\
                 max_wait_ms = 60000";
