@@ -190,20 +190,20 @@ impl Config {
     }
 
     fn of(path: Option<PathBuf>, file: File, flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
-        let mut secret_files = secret_files(path.as_deref(), &file);
+        let (mut secret_files, of_file) = (secret_files(path.as_deref(), &file), file.data());
         let listen = given_listen(flags, environment).or(file.server.listen);
         let listen = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
         let token = flags.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
         let token = token.as_deref().and_then(Hidden::new);
         let token = token.or_else(|| file.server.token.and_then(|token| Hidden::new(token.reveal())));
-        let cluster = Cluster::resolve(flags, environment, file.cluster)?;
+        let cluster = Cluster::resolve(flags, environment, file.cluster, &file.source)?;
         let postgres = Postgres::resolve(flags, environment, file.postgres, &file.source)?;
         let data = match (&cluster, &postgres) {
             (Some(_), Some(_)) => bail!(
                 "conversations can be kept in NATS or in Postgres, but both are configured: remove one of [cluster] \
                  (EVERTURN_CLUSTER) and [postgres] (EVERTURN_POSTGRES)"
             ),
-            (None, None) => data(flags, environment, file.server.data.clone())?,
+            (None, None) => data(flags, environment, of_file.clone())?,
             _ => None,
         };
         secret_files.extend(postgres.iter().filter_map(|postgres| postgres.secret_file.clone()));
@@ -221,7 +221,7 @@ impl Config {
             settings.after_content = AfterContent::Rewind;
         }
         let callers = caller::resolve(&file.caller, environment, &file.source)?;
-        let place = private_place(flags, environment, file.server.data);
+        let place = private_place(flags, environment, of_file);
         let callers_file = place.as_deref().map(CallersFile::beside);
         let audit_file = place.as_deref().map(AuditFile::beside);
         let added_file = place.as_deref().map(AddedFile::beside);
@@ -229,7 +229,8 @@ impl Config {
         let entries = added_file.as_ref().map(AddedFile::read).transpose()?.unwrap_or_default();
         secret_files
             .extend(added_file.iter().filter(|_| !entries.is_empty()).map(|file| file.path().to_owned()));
-        let (providers, mut off) = providers(&file.providers, environment, !entries.is_empty())?;
+        let (providers, mut off) =
+            providers(&file.providers, environment, &file.source, !entries.is_empty())?;
         check_names(&providers)?;
         let taken: Vec<&str> = file.providers.iter().map(|table| table.name.as_str()).collect();
         let (added, lacking) = provider::added(&entries, |name| {
@@ -353,12 +354,12 @@ impl Config {
 
 fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let of_keys = file.providers.iter().filter_map(|table| table.api_key_file.as_ref());
-    let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(PathBuf::from));
+    let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(|path| file.source.path(path)));
     let has_secret = |table: &table::ProviderTable| table.api_key.is_some() || !table.headers.is_empty();
     let is_secret = file.server.token.is_some() || file.providers.iter().any(has_secret);
     let is_secret = is_secret || postgres::has_secret(&file.postgres);
     let is_secret = is_secret || mcp::has_secrets(&file.mcp);
-    let of_servers = mcp::secret_files(&file.mcp).map(PathBuf::from);
+    let of_servers = mcp::secret_files(&file.mcp, &file.source);
     path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).chain(of_servers).collect()
 }
 

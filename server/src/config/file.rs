@@ -244,6 +244,11 @@ pub(super) enum PolicyName {
 }
 
 impl File {
+    /// Returns the data file that it names.
+    pub(super) fn data(&self) -> Option<PathBuf> {
+        self.server.data.as_deref().map(|path| self.source.path(path))
+    }
+
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| {
             format!("cannot read the configuration {}: choose another file with --config", path.display())

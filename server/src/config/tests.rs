@@ -96,7 +96,7 @@ fn the_default_is_the_demo_on_loopback() {
 #[test]
 fn conversations_are_kept_in_the_home_directory_by_default() {
     let mut case = Case::new("[server]\ndata = \"of-file.db\"");
-    assert_eq!(case.config().data, Some("of-file.db".into()));
+    assert_eq!(case.config().data, Some(case.home.path().join("everturn").join("of-file.db")));
     case = case.variable("EVERTURN_DATA", "of-env.db");
     assert_eq!(case.config().data, Some("of-env.db".into()));
     case.flags.data = Some("of-flag.db".into());

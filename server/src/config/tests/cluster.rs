@@ -27,6 +27,8 @@ fn the_command_line_overrides_the_environment_which_overrides_the_file() {
     let mut case = named();
     case.flags.memory = true;
     assert!(case.config().cluster.is_none(), "the command line keeps them in memory");
+    let case = named().variable("EVERTURN_DATA", "/data/everturn.db");
+    assert!(case.config().cluster.is_some(), "the data file of the environment is for the other files");
     assert!(Case::new("").config().cluster.is_none());
 }
 
@@ -42,6 +44,9 @@ fn there_is_one_way_to_log_in() {
         let case = Case::new(&format!("{TABLE}{keys}\n"));
         if works {
             let cluster = case.config().cluster.unwrap();
+            if let everturn_store_nats::Login::CredentialsFile(path) = &cluster.options.login {
+                assert_eq!(*path, case.home.path().join("everturn").join("ev.creds"));
+            }
             assert!(!format!("{cluster:?}").contains("secret-1"), "{cluster:?}");
         } else {
             assert!(

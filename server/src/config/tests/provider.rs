@@ -121,6 +121,11 @@ fn a_key_comes_from_one_place() {
     let path = with_file.home.path().join("key");
     fs::write(&path, "sk-s3cret\n").unwrap();
     let in_file = format!("api_key_file = {:?}", path.display().to_string());
+    let relative = provider("api_key_file = \"my.key\"");
+    fs::write(relative.home.path().join("everturn").join("my.key"), "sk-s3cret\n").unwrap();
+    let config = relative.config();
+    assert_eq!(chat(&config, 0).endpoint.api_key, Some("sk-s3cret".into()), "beside the configuration");
+    assert_eq!(config.secret_files, [relative.home.path().join("everturn").join("my.key")]);
     for keys in ["api_key = \"sk-s3cret\"", "api_key_env = \"MY_KEY\"", &in_file] {
         let config = provider(keys).variable("MY_KEY", "sk-s3cret").config();
         assert_eq!(chat(&config, 0).endpoint.api_key, Some("sk-s3cret".into()), "{keys}");
