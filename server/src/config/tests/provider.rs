@@ -310,6 +310,46 @@ fn the_documentation_has_an_example_of_each_kind_and_of_each_key_of_a_route() {
 }
 
 #[test]
+fn the_documentation_names_every_key() {
+    let text = concat!(
+        include_str!("../../../../docs/configuration.md"),
+        include_str!("../../../../docs/callers.md"),
+        include_str!("../../../../docs/cluster.md"),
+        include_str!("../../../../docs/operations.md"),
+        include_str!("../../../../docs/passing-through.md"),
+        include_str!("../../../../docs/tools.md"),
+        include_str!("../../../../notes/providers.md"),
+    );
+    let words: BTreeSet<&str> = text.split(|c: char| !c.is_ascii_lowercase() && c != '_').collect();
+    for table in [
+        "",
+        "[server]",
+        "[retry]",
+        "[retention]",
+        "[tools]",
+        "[tools.review]",
+        "[agent]",
+        "[compaction]",
+        "[memory]",
+        "[titles]",
+        "[telemetry]",
+        "[cluster]",
+        "[postgres]",
+        "[[provider]]",
+        "[[mcp]]",
+        "[[caller]]",
+        "[[price]]",
+    ] {
+        let unknown = Case::new(&format!("{table}\nno_key = 1")).problem();
+        let keys: Vec<&str> = unknown.split('`').skip(3).step_by(2).collect();
+        assert!(!keys.is_empty(), "{unknown}");
+        for key in keys {
+            assert!(words.contains(key), "{key} of {table:?} is in no document");
+        }
+    }
+}
+
+#[test]
 fn every_documented_provider_is_parsed() {
     let text = include_str!("../../../../notes/providers.md");
     let blocks = blocks(text);
