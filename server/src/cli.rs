@@ -99,6 +99,8 @@ pub(crate) enum Command {
     /// A caller sees its own conversations and calls, and no others. Only hashes of tokens are kept, in a file beside the
     /// conversations. Running servers that use it notice every change within two seconds. As soon as there is a caller, a
     /// server asks everybody for a token; the administrator's is EVERTURN_TOKEN, or one with the scope admin.
+    ///
+    /// Servers of a cluster take callers from their configuration files: new NAME --print prints what to add there.
     Token(Token),
     /// List what administrators and tokens did, newest first, from the audit log beside the data
     Audit(Audit),

@@ -117,7 +117,7 @@ pub(crate) struct Config {
     pub(crate) token: Option<Hidden>,
     /// Callers of the file.
     pub(crate) callers: Vec<KnownCaller>,
-    /// The file of callers that were made with `everturn token`.
+    /// The file of callers that were made with `everturn token`; `None` in a cluster, or as nothing is kept.
     pub(crate) callers_file: Option<CallersFile>,
     /// The audit log; `None` = there is none, as nothing is kept.
     pub(crate) audit_file: Option<AuditFile>,
@@ -223,6 +223,13 @@ impl Config {
         let callers = caller::resolve(&file.caller, environment, &file.source)?;
         let place = private_place(flags, environment, of_file);
         let callers_file = place.as_deref().map(CallersFile::beside);
+        // The servers of a cluster would each have their own.
+        let (callers_file, unused) = match cluster {
+            Some(_) => (None, callers_file.filter(|file| file.changed_at().is_some())),
+            None => (callers_file, None),
+        };
+        let unused = unused.map(|file| caller::unused(&file, token.is_some() || !callers.is_empty()));
+        let unused = unused.transpose()?;
         let audit_file = place.as_deref().map(AuditFile::beside);
         let added_file = place.as_deref().map(AddedFile::beside);
         let login_file = place.as_deref().map(LoginFile::beside);
@@ -301,7 +308,7 @@ impl Config {
             names: taken.into_iter().map(str::to_owned).chain(own_names).collect(),
             tls,
             off,
-            warnings: assumed.into_iter().collect(),
+            warnings: assumed.into_iter().chain(unused).collect(),
             routes,
             mcp,
             default_model: file.default_model,

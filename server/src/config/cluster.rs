@@ -34,6 +34,11 @@ impl Cluster {
         servers.map(|servers| Self::of(&servers, environment, table, source)).transpose()
     }
 
+    /// Whether there is one.
+    pub(super) fn is_configured(flags: &Flags, environment: &Environment<'_>, table: &ClusterTable) -> bool {
+        servers(flags, environment, table).is_some()
+    }
+
     #[cfg(feature = "nats")]
     fn of(
         servers: &[String],

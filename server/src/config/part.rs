@@ -21,7 +21,8 @@ use super::{
 /// What is said about callers.
 pub(crate) struct Callers {
     pub(crate) audit: AuditFile,
-    pub(crate) file: CallersFile,
+    /// Where those are kept that are made; `None` in a cluster.
+    pub(crate) file: Option<CallersFile>,
     pub(crate) configured: Vec<KnownCaller>,
     pub(crate) has_token: bool,
 }
@@ -62,8 +63,9 @@ impl Config {
         let has_token = environment.get("EVERTURN_TOKEN").is_some() || file.server.token.is_some();
         let place = private_place(flags, environment, file.data());
         let place = place.context("no home directory to keep callers in: name the data file with --data")?;
-        let audit = AuditFile::beside(&place);
-        Ok(Callers { audit, file: CallersFile::beside(&place), configured, has_token })
+        let is_alone = !Cluster::is_configured(flags, environment, &file.cluster);
+        let callers = is_alone.then(|| CallersFile::beside(&place));
+        Ok(Callers { audit: AuditFile::beside(&place), file: callers, configured, has_token })
     }
 
     /// Returns only the path of the data file. Reading conversations needs no provider key.

@@ -234,6 +234,15 @@ fn a_reviewer_need_not_be_in_the_file() {
 }
 
 #[test]
+fn callers_of_a_file_are_not_used_in_a_cluster_but_never_dropped_in_silence() {
+    let home = tempfile::tempdir().unwrap();
+    let file = CallersFile::beside(&home.path().join("a.db"));
+    let problem = caller::unused(&file, false).unwrap_err().to_string();
+    assert!(problem.contains("a.db.callers.toml") && problem.contains("set EVERTURN_TOKEN"), "{problem}");
+    assert!(caller::unused(&file, true).unwrap().ends_with("([[caller]])"));
+}
+
+#[test]
 fn a_schedule_is_built_from_its_settings() {
     let file = "[retry]\nschedule = \"exponential\"\nbase_ms = 1500\nmax_delay_ms = 0\nmax_retries = 5\n\
                 max_wait_ms = 60000";

@@ -56,3 +56,17 @@ fn there_is_one_way_to_log_in() {
         }
     }
 }
+
+#[test]
+fn servers_take_their_callers_from_the_configuration() {
+    let case = Case::new(TABLE);
+    let data = Environment(&|name| case.variables.get(name).cloned()).data_path().unwrap();
+    fs::create_dir_all(data.parent().unwrap()).unwrap();
+    let caller = "[[caller]]\nname = \"ann\"\nscopes = [\"chat\"]\n";
+    fs::write(data.with_file_name("everturn.db.callers.toml"), caller).unwrap();
+    let problem = case.problem();
+    assert!(problem.contains("Without them, nobody would need a token"), "{problem}");
+    let config = case.variable("EVERTURN_TOKEN", "of-env").config();
+    assert!(config.callers_file.is_none() && config.known_callers().unwrap().is_empty());
+    assert!(config.warnings[0].contains("everturn.db.callers.toml are not used"), "{:?}", config.warnings);
+}
