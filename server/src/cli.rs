@@ -99,6 +99,8 @@ pub(crate) enum Command {
     /// A caller sees its own conversations and calls, and no others. Only hashes of tokens are kept, in a file beside the
     /// conversations. Running servers that use it notice every change within two seconds. As soon as there is a caller, a
     /// server asks everybody for a token; the administrator's is EVERTURN_TOKEN, or one with the scope admin.
+    ///
+    /// Servers of a cluster take callers from their configuration files: new NAME --print prints what to add there.
     Token(Token),
     /// List what administrators and tokens did, newest first, from the audit log beside the data
     Audit(Audit),
@@ -245,7 +247,9 @@ Environment:
   EVERTURN_CLUSTER        the NATS servers over which conversations are shared instead
   EVERTURN_POSTGRES       the URL of the Postgres database that conversations are kept in instead
   EVERTURN_TOKEN          the access token that clients must have
+  EVERTURN_NODE           the name of this server among those that share conversations
   EVERTURN_TITLES         off: the model does not name conversations
+  EVERTURN_SERVER         the running server that with, calls, status, targets, tools and usage ask
   OTEL_EXPORTER_OTLP_ENDPOINT  where serve sends traces, e.g. http://127.0.0.1:4318
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT  SPAN_ONLY: traces have the content of messages
   EVERTURN_LOG            what is logged to standard error, e.g. debug
@@ -299,6 +303,8 @@ impl Explain {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
     use clap::CommandFactory;
 
     use super::*;
@@ -321,6 +327,28 @@ mod tests {
     }
 
     #[test]
+    fn the_unit_leaves_it_to_the_configuration_where_conversations_are_kept() {
+        let unit = include_str!("../packaging/everturn.service");
+        let command = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+        let Command::Serve(serve) = parse(command) else { panic!("{command}") };
+        assert!(serve.flags().config.is_some() && serve.flags().data.is_none());
+        assert!(unit.contains("\nEnvironment=EVERTURN_DATA="));
+    }
+
+    #[test]
+    fn conversations_are_read_where_a_server_keeps_them() {
+        let Command::Conversations(named) = parse("everturn conversations list --postgres postgres://a/b")
+        else {
+            panic!()
+        };
+        assert_eq!(named.flags().postgres.as_deref(), Some("postgres://a/b"));
+        for others in ["--data a.db", "--cluster nats://a", "--server http://a"] {
+            let words = format!("everturn conversations list --postgres postgres://a/b {others}");
+            assert!(Cli::try_parse_from(words.split(' ')).is_err(), "{others}");
+        }
+    }
+
+    #[test]
     fn a_message_is_all_the_words() {
         for words in ["--model a/b hello out there", "hello out there --model a/b"] {
             let Command::Chat(chat) = parse(&format!("everturn chat {words}")) else { panic!() };
@@ -330,21 +358,41 @@ mod tests {
         assert!(chat.words.is_piped() && chat.words.message().is_none());
     }
 
+    /// Returns the variables of Everturn that sources name.
+    fn variables(folder: &Path) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.append(&mut variables(&path));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let ends = text.split("\"EVERTURN_").skip(1).filter_map(|rest| rest.split('"').next());
+                let is_name =
+                    |end: &&str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_uppercase());
+                found.extend(ends.filter(is_name).map(|end| format!("EVERTURN_{end}")));
+            }
+        }
+        found
+    }
+
     #[test]
     fn help_names_every_variable_that_is_read() {
         let help = <Cli as CommandFactory>::command().render_help().to_string();
-        for name in [
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut names = variables(&sources.join("src"));
+        names.append(&mut variables(&sources.join("terminal").join("src")));
+        assert!(names.len() > 10, "{names:?}");
+        let vendors = [
             "OPENAI_API_KEY",
             "OPENAI_BASE_URL",
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_BASE_URL",
             "GEMINI_API_KEY",
             "GOOGLE_GEMINI_BASE_URL",
-            "EVERTURN_MODEL",
-            "EVERTURN_CONFIG",
-            "EVERTURN_LOG",
-        ] {
-            assert!(help.contains(name), "{name}");
+        ];
+        for name in names.iter().map(String::as_str).chain(vendors) {
+            assert!(help.contains(&format!("\n  {name} ")), "{name}");
         }
     }
 }

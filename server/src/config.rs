@@ -117,7 +117,7 @@ pub(crate) struct Config {
     pub(crate) token: Option<Hidden>,
     /// Callers of the file.
     pub(crate) callers: Vec<KnownCaller>,
-    /// The file of callers that were made with `everturn token`.
+    /// The file of callers that were made with `everturn token`; `None` in a cluster, or as nothing is kept.
     pub(crate) callers_file: Option<CallersFile>,
     /// The audit log; `None` = there is none, as nothing is kept.
     pub(crate) audit_file: Option<AuditFile>,
@@ -190,20 +190,20 @@ impl Config {
     }
 
     fn of(path: Option<PathBuf>, file: File, flags: &Flags, environment: &Environment<'_>) -> Result<Self> {
-        let mut secret_files = secret_files(path.as_deref(), &file);
+        let (mut secret_files, of_file) = (secret_files(path.as_deref(), &file), file.data());
         let listen = given_listen(flags, environment).or(file.server.listen);
         let listen = listen.as_deref().map_or(Ok(DEFAULT_LISTEN), parse_listen)?;
         let token = flags.token.clone().or_else(|| environment.get("EVERTURN_TOKEN"));
         let token = token.as_deref().and_then(Hidden::new);
         let token = token.or_else(|| file.server.token.and_then(|token| Hidden::new(token.reveal())));
-        let cluster = Cluster::resolve(flags, environment, file.cluster)?;
+        let cluster = Cluster::resolve(flags, environment, file.cluster, &file.source)?;
         let postgres = Postgres::resolve(flags, environment, file.postgres, &file.source)?;
         let data = match (&cluster, &postgres) {
             (Some(_), Some(_)) => bail!(
                 "conversations can be kept in NATS or in Postgres, but both are configured: remove one of [cluster] \
                  (EVERTURN_CLUSTER) and [postgres] (EVERTURN_POSTGRES)"
             ),
-            (None, None) => data(flags, environment, file.server.data.clone())?,
+            (None, None) => data(flags, environment, of_file.clone())?,
             _ => None,
         };
         secret_files.extend(postgres.iter().filter_map(|postgres| postgres.secret_file.clone()));
@@ -220,23 +220,32 @@ impl Config {
         if retry.rewinds {
             settings.after_content = AfterContent::Rewind;
         }
-        let permissions = Permissions::resolve(&file.tools, file.providers.is_empty())?;
         let callers = caller::resolve(&file.caller, environment, &file.source)?;
-        let place = private_place(flags, environment, file.server.data);
+        let place = private_place(flags, environment, of_file);
         let callers_file = place.as_deref().map(CallersFile::beside);
+        // The servers of a cluster would each have their own.
+        let (callers_file, unused) = match cluster {
+            Some(_) => (None, callers_file.filter(|file| file.changed_at().is_some())),
+            None => (callers_file, None),
+        };
+        let unused = unused.map(|file| caller::unused(&file, token.is_some() || !callers.is_empty()));
+        let unused = unused.transpose()?;
         let audit_file = place.as_deref().map(AuditFile::beside);
         let added_file = place.as_deref().map(AddedFile::beside);
         let login_file = place.as_deref().map(LoginFile::beside);
         let entries = added_file.as_ref().map(AddedFile::read).transpose()?.unwrap_or_default();
         secret_files
             .extend(added_file.iter().filter(|_| !entries.is_empty()).map(|file| file.path().to_owned()));
-        let (providers, mut off) = providers(&file.providers, environment, !entries.is_empty())?;
+        let (providers, mut off) =
+            providers(&file.providers, environment, &file.source, !entries.is_empty())?;
         check_names(&providers)?;
         let taken: Vec<&str> = file.providers.iter().map(|table| table.name.as_str()).collect();
         let (added, lacking) = provider::added(&entries, |name| {
             taken.contains(&name) || providers.iter().any(|provider| provider.name == name)
         });
         off.extend(lacking);
+        let is_demo = providers.is_empty() && added.is_empty();
+        let permissions = Permissions::resolve(&file.tools, is_demo)?;
         let own_names: Vec<String> = providers.iter().map(|provider| provider.name.clone()).collect();
         let known = known(providers.iter().chain(&added), &file.providers);
         let (routes, lacking) = route::resolve(&file.routes, &retry.policy, &known, &file.source)?;
@@ -299,7 +308,7 @@ impl Config {
             names: taken.into_iter().map(str::to_owned).chain(own_names).collect(),
             tls,
             off,
-            warnings: assumed.into_iter().collect(),
+            warnings: assumed.into_iter().chain(unused).collect(),
             routes,
             mcp,
             default_model: file.default_model,
@@ -352,12 +361,12 @@ impl Config {
 
 fn secret_files(path: Option<&Path>, file: &File) -> Vec<PathBuf> {
     let of_keys = file.providers.iter().filter_map(|table| table.api_key_file.as_ref());
-    let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(PathBuf::from));
+    let of_keys = of_keys.flat_map(|paths| paths.0.iter().map(|path| file.source.path(path)));
     let has_secret = |table: &table::ProviderTable| table.api_key.is_some() || !table.headers.is_empty();
     let is_secret = file.server.token.is_some() || file.providers.iter().any(has_secret);
     let is_secret = is_secret || postgres::has_secret(&file.postgres);
     let is_secret = is_secret || mcp::has_secrets(&file.mcp);
-    let of_servers = mcp::secret_files(&file.mcp).map(PathBuf::from);
+    let of_servers = mcp::secret_files(&file.mcp, &file.source);
     path.filter(|_| is_secret).map(Path::to_owned).into_iter().chain(of_keys).chain(of_servers).collect()
 }
 

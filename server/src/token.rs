@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use everturn_orchestrator::{Clock as _, SystemClock};
 use everturn_terminal::printer::{self, Ink, Printer};
 use everturn_transport_http::{KnownCaller, TokenHash};
@@ -63,8 +63,8 @@ fn new(new: New, callers: &Callers) -> Result<ExitCode> {
             &["", "For the configuration file:", "", &format!("[[caller]]\n{}", table.trim_end())],
         );
     }
-    let shown = words(&caller.scopes);
-    let is_first = callers.file.change(|kept| {
+    let (shown, file) = (words(&caller.scopes), kept(callers)?);
+    let is_first = file.change(|kept| {
         if kept.iter().any(|kept| kept.name == caller.name) {
             bail!("there is a caller {name} already: `everturn token rotate {name}` makes it another token");
         }
@@ -74,7 +74,7 @@ fn new(new: New, callers: &Callers) -> Result<ExitCode> {
     note("new", name.as_str(), callers);
     let kept = format!(
         "{name} ({shown}) is kept in {}, with a hash of this token, which is shown only now.",
-        callers.file.path().display()
+        file.path().display()
     );
     let first = "From now on, servers that use it ask everybody for a token, also you. Make your own with `everturn token new admin --scope \
                 admin`, and set EVERTURN_TOKEN to it for other commands; or set EVERTURN_TOKEN for the server, too.";
@@ -116,12 +116,21 @@ fn limit(name: &str, terms: &Terms, callers: &Callers) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// # Errors
+/// When callers are not kept in a file.
+fn kept(callers: &Callers) -> Result<&CallersFile> {
+    callers.file.as_ref().context(
+        "servers of a cluster take their callers from their configuration files: add what `everturn token new NAME --print` prints to \
+         that of each server",
+    )
+}
+
 /// Changes one caller of the file.
 fn change(name: &str, callers: &Callers, change: impl FnOnce(&mut KeptCaller)) -> Result<()> {
     if callers.configured.iter().any(|caller| caller.name.as_str() == name) {
         bail!("{name} is in the configuration file, and can only be changed there");
     }
-    callers.file.change(|kept| match kept.iter_mut().find(|caller| caller.name == name) {
+    kept(callers)?.change(|kept| match kept.iter_mut().find(|caller| caller.name == name) {
         Some(caller) => {
             change(caller);
             caller.known().map(drop)
@@ -149,7 +158,7 @@ impl Listed {
 }
 
 fn list(callers: &Callers, json: bool) -> Result<ExitCode> {
-    let all = listed(Some(&callers.file), &callers.configured)?;
+    let all = listed(callers.file.as_ref(), &callers.configured)?;
     let mut out = Printer::of_stdout();
     if json {
         out.line(Ink::Plain, &serde_json::to_string_pretty(&all)?)?;

@@ -40,6 +40,8 @@ const UNTIL: &str = "that may have \"until\"";
 pub(crate) struct Changeable {
     file: Option<CallersFile>,
     configured: Arc<[KnownCaller]>,
+    /// Whether this is a server of a cluster, of which each would have its own file.
+    is_shared: bool,
     /// Whether there is an administrator without being a caller.
     has_token: bool,
 }
@@ -68,6 +70,7 @@ pub(crate) fn router(config: &Config) -> Router {
     let changeable = Changeable {
         file: config.callers_file.clone(),
         configured: config.callers.clone().into(),
+        is_shared: config.cluster.is_some(),
         has_token: config.token.is_some(),
     };
     Router::new()
@@ -194,7 +197,10 @@ impl Changeable {
 
     fn kept(&self) -> Result<&CallersFile> {
         self.file.as_ref().ok_or_else(|| {
-            let why = "this server keeps nothing on disk: name its callers in the configuration file";
+            let why = match self.is_shared {
+                true => "servers of a cluster take their callers from their configuration files: name them there, for each server",
+                false => "this server keeps nothing on disk: name its callers in the configuration file",
+            };
             refused(StatusCode::CONFLICT, why.to_owned())
         })
     }
@@ -266,4 +272,19 @@ fn table(limits: CallerLimits) -> Result<TermsTable> {
         models,
         priority,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_file_callers_are_those_of_the_configuration() {
+        for (is_shared, expected) in [(true, "servers of a cluster"), (false, "keeps nothing on disk")] {
+            let callers = Changeable { file: None, configured: Arc::default(), is_shared, has_token: true };
+            let error = callers.change("ann", |_| ()).unwrap_err();
+            let Refused { status, why } = error.downcast().unwrap();
+            assert!(status == StatusCode::CONFLICT && why.contains(expected), "{why}");
+        }
+    }
 }

@@ -21,8 +21,12 @@ pub(crate) struct Conversations {
     /// The NATS servers over which servers share conversations, instead of a file [default: as for serve]
     #[arg(long, value_name = "SERVERS", conflicts_with = "data", global = true)]
     cluster: Option<String>,
+    /// The Postgres database that a server keeps conversations in, instead of a file [default: as for serve]; with a password,
+    /// prefer EVERTURN_POSTGRES
+    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "cluster"], global = true)]
+    postgres: Option<String>,
     /// Ask this running server for them, e.g. http://127.0.0.1:4777, or have it delete them
-    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "data", "cluster"], global = true)]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "data", "cluster", "postgres"], global = true)]
     pub(crate) server: Option<String>,
     /// The server's access token; prefer EVERTURN_TOKEN
     #[arg(long, requires = "server", global = true)]
@@ -35,6 +39,7 @@ impl Conversations {
             config: self.config.config.clone(),
             data: self.data.clone(),
             cluster: self.cluster.clone(),
+            postgres: self.postgres.clone(),
             ..Flags::default()
         }
     }

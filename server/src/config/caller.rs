@@ -156,6 +156,23 @@ fn checked(name: &CallerName, scopes: &[Scope], terms: &TermsTable) -> Result<Te
     terms.terms(name.as_str())
 }
 
+/// Returns a warning that a server of a cluster does not use this file.
+///
+/// # Errors
+/// When nobody would be asked for a token without it: whoever made the callers relies on that.
+pub(super) fn unused(file: &CallersFile, asks: bool) -> Result<String> {
+    let why = format!(
+        "the callers in {} are not used: servers of a cluster take them from their configuration files ([[caller]])",
+        file.path().display()
+    );
+    if !asks {
+        bail!(
+            "{why}. Without them, nobody would need a token: configure callers, set EVERTURN_TOKEN, or move the file away"
+        );
+    }
+    Ok(why)
+}
+
 /// Returns the callers of the configuration file.
 pub(super) fn resolve(
     tables: &[CallerTable],

@@ -244,6 +244,13 @@ pub(super) enum PolicyName {
 }
 
 impl File {
+    /// Returns the data file that it names. One that is in the working directory alone is meant: it was looked for there before.
+    pub(super) fn data(&self) -> Option<PathBuf> {
+        let name = self.server.data.as_deref()?;
+        let (beside, here) = (self.source.path(name), PathBuf::from(name));
+        Some(if here.exists() && !beside.exists() { here } else { beside })
+    }
+
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| {
             format!("cannot read the configuration {}: choose another file with --config", path.display())

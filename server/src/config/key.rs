@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail};
 
 use super::{
     Environment, Hidden,
+    file::Source,
     table::{CredentialName, ProviderTable},
 };
 
@@ -46,7 +47,12 @@ pub(super) struct Keys {
 ///
 /// # Errors
 /// Returns an error if the table contradicts itself, names no source, or has a key twice.
-pub(super) fn of_table(table: &ProviderTable, usual: &str, environment: &Environment<'_>) -> Result<Keys> {
+pub(super) fn of_table(
+    table: &ProviderTable,
+    usual: &str,
+    environment: &Environment<'_>,
+    source: &Source,
+) -> Result<Keys> {
     let read: Vec<Result<Hidden, Missing>> = match (&table.api_key, &table.api_key_env, &table.api_key_file) {
         (None, None, None) if table.base_url.is_some() || table.credential == CredentialName::Client => {
             return Ok(Keys { found: vec![(1, None)], ..Keys::default() });
@@ -59,7 +65,9 @@ pub(super) fn of_table(table: &ProviderTable, usual: &str, environment: &Environ
         (None, Some(names), None) => {
             names.0.iter().map(|name| of_name(name, usual, environment)).collect::<Result<_>>()?
         }
-        (None, None, Some(paths)) => paths.0.iter().map(|path| of_file(path)).collect::<Result<_>>()?,
+        (None, None, Some(paths)) => {
+            paths.0.iter().map(|path| of_file(path, source)).collect::<Result<_>>()?
+        }
         _ => bail!(
             "it has several kinds of keys: keep one of `api_key`, `api_key_env`, `api_key_file`, which may be a list"
         ),
@@ -99,8 +107,8 @@ fn of_variable(name: &str, environment: &Environment<'_>) -> Result<Hidden, Miss
     value.ok_or_else(|| Missing::because(format!("set the environment variable {name}")))
 }
 
-fn of_file(path: &str) -> Result<Result<Hidden, Missing>> {
-    match fs::read_to_string(path) {
+fn of_file(path: &str, source: &Source) -> Result<Result<Hidden, Missing>> {
+    match fs::read_to_string(source.path(path)) {
         Ok(text) => {
             let key = Hidden::new(&text);
             Ok(key.ok_or_else(|| Missing::because(format!("`api_key_file` {path} is empty"))))

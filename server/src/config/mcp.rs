@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::read_to_string,
+    path::PathBuf,
     time::Duration,
 };
 
@@ -31,7 +32,7 @@ pub(super) fn resolve(
             bail!("{place}: two MCP servers are named {name:?}: give each its own name");
         }
         let of_table = |problem: anyhow::Error| anyhow!("{place}: MCP server {name:?}: {problem}");
-        match server(table, environment).map_err(of_table)? {
+        match server(table, environment, source).map_err(of_table)? {
             Ok(server) => on.push(server),
             Err(missing) => off.push(format!("MCP server {name:?}: {missing}")),
         }
@@ -40,12 +41,12 @@ pub(super) fn resolve(
 }
 
 /// Returns the files with secrets that the servers refer to.
-pub(super) fn secret_files(tables: &[McpTable]) -> impl Iterator<Item = &str> {
+pub(super) fn secret_files(tables: &[McpTable], source: &Source) -> impl Iterator<Item = PathBuf> {
     let settings = tables
         .iter()
         .flat_map(|table| table.env.values().chain(table.headers.values()).chain(&table.oauth_client_secret));
     settings.filter_map(|setting| match setting {
-        Written::File(path) => Some(path.reveal()),
+        Written::File(path) => Some(source.path(path.reveal())),
         _ => None,
     })
 }
@@ -58,11 +59,15 @@ pub(super) fn has_secrets(tables: &[McpTable]) -> bool {
 }
 
 /// Returns a server's configuration, or what is missing.
-fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<ServerConfig, String>> {
+fn server(
+    table: &McpTable,
+    environment: &Environment<'_>,
+    source: &Source,
+) -> Result<Result<ServerConfig, String>> {
     let read = |what: &str, settings: &BTreeMap<String, Written>, is_secret| {
         let mut read = BTreeMap::new();
         for (name, setting) in settings {
-            match value(setting, &format!("`{what}.{name}`"), is_secret, environment)? {
+            match value(setting, &format!("`{what}.{name}`"), is_secret, environment, source)? {
                 Ok(value) => drop(read.insert(name.clone(), value)),
                 Err(missing) => return Ok(Err(missing)),
             }
@@ -89,7 +94,7 @@ fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<Serv
                 Ok(env) => env,
                 Err(missing) => return Ok(Err(missing)),
             };
-            let cwd = table.cwd.as_ref().map(Into::into);
+            let cwd = table.cwd.as_deref().map(|path| source.path(path));
             Connection::Command(Command { program: program.clone(), args: table.args.clone(), env, cwd })
         }
         (None, Some(url)) => {
@@ -101,7 +106,7 @@ fn server(table: &McpTable, environment: &Environment<'_>) -> Result<Result<Serv
                 Err(missing) => return Ok(Err(missing)),
             };
             let client_secret = match &table.oauth_client_secret {
-                Some(secret) => match value(secret, "`oauth_client_secret`", true, environment)? {
+                Some(secret) => match value(secret, "`oauth_client_secret`", true, environment, source)? {
                     Ok(secret) => Some(secret),
                     Err(missing) => return Ok(Err(missing)),
                 },
@@ -147,6 +152,7 @@ fn value(
     what: &str,
     is_secret: bool,
     environment: &Environment<'_>,
+    source: &Source,
 ) -> Result<Result<Setting, String>> {
     let secret = |text: &str| Hidden::new(text).map(|text| Setting::Secret(text.reveal().to_owned()));
     Ok(match written {
@@ -164,7 +170,7 @@ fn value(
         },
         Written::File(path) => {
             let named = if is_surely_path(path.reveal()) { path.reveal() } else { "that it names" };
-            match read_to_string(path.reveal()) {
+            match read_to_string(source.path(path.reveal())) {
                 Ok(text) => {
                     secret(&text).ok_or_else(|| format!("{what} is missing: the file {named} is empty"))
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, bail};
 use everturn_kernel::Target;
 
-use super::{Environment, Provider, Route, route::Known, table::ProviderTable};
+use super::{Environment, Provider, Route, file::Source, route::Known, table::ProviderTable};
 
 pub(super) fn check_names(providers: &[Provider]) -> Result<()> {
     let mut names = BTreeSet::new();
@@ -73,6 +73,7 @@ pub(super) fn askable(
 pub(super) fn providers(
     tables: &[ProviderTable],
     environment: &Environment<'_>,
+    source: &Source,
     has_others: bool,
 ) -> Result<(Vec<Provider>, Vec<String>)> {
     if tables.is_empty() {
@@ -81,7 +82,7 @@ pub(super) fn providers(
     let (mut on, mut off) = (Vec::new(), Vec::new());
     for table in tables {
         let name = &table.name;
-        let resolved = Provider::resolve(table, environment);
+        let resolved = Provider::resolve(table, environment, source);
         let (provider, missing) = resolved.with_context(|| format!("provider {name:?}"))?;
         on.extend(provider);
         off.extend(missing.iter().map(|missing| format!("provider {name:?}: {missing}")));

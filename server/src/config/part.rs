@@ -21,7 +21,8 @@ use super::{
 /// What is said about callers.
 pub(crate) struct Callers {
     pub(crate) audit: AuditFile,
-    pub(crate) file: CallersFile,
+    /// Where those are kept that are made; `None` in a cluster.
+    pub(crate) file: Option<CallersFile>,
     pub(crate) configured: Vec<KnownCaller>,
     pub(crate) has_token: bool,
 }
@@ -30,7 +31,7 @@ impl Config {
     /// Returns only where added providers are kept, and the names that belong to the configuration.
     pub(crate) fn added(flags: &Flags, environment: &Environment<'_>) -> Result<(AddedFile, Vec<String>)> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
-        let place = private_place(flags, environment, file.server.data);
+        let place = private_place(flags, environment, file.data());
         let place = place.context("no home directory to keep keys in: name the data file with --data")?;
         let place = AddedFile::beside(&place);
         let mut names: Vec<String> = file.providers.iter().map(|table| table.name.clone()).collect();
@@ -47,7 +48,7 @@ impl Config {
     ) -> Result<(LoginFile, Vec<ServerConfig>, Vec<String>)> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
         let (mut servers, off) = mcp::resolve(&file.mcp, environment, &file.source)?;
-        let place = private_place(flags, environment, file.server.data);
+        let place = private_place(flags, environment, file.data());
         let place = place.context("no home directory to keep logins in: name the data file with --data")?;
         let file = LoginFile::beside(&place);
         let logins: Arc<dyn LoginStore> = Arc::new(file.clone());
@@ -60,22 +61,23 @@ impl Config {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
         let configured = caller::resolve(&file.caller, environment, &file.source)?;
         let has_token = environment.get("EVERTURN_TOKEN").is_some() || file.server.token.is_some();
-        let place = private_place(flags, environment, file.server.data);
+        let place = private_place(flags, environment, file.data());
         let place = place.context("no home directory to keep callers in: name the data file with --data")?;
-        let audit = AuditFile::beside(&place);
-        Ok(Callers { audit, file: CallersFile::beside(&place), configured, has_token })
+        let is_alone = !Cluster::is_configured(flags, environment, &file.cluster);
+        let callers = is_alone.then(|| CallersFile::beside(&place));
+        Ok(Callers { audit: AuditFile::beside(&place), file: callers, configured, has_token })
     }
 
     /// Returns only the path of the data file. Reading conversations needs no provider key.
     pub(crate) fn data(flags: &Flags, environment: &Environment<'_>) -> Result<PathBuf> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
-        data(flags, environment, file.server.data)?.context("conversations in memory end with their server")
+        data(flags, environment, file.data())?.context("conversations in memory end with their server")
     }
 
     /// Returns only how to join the cluster that keeps conversations, if there is one.
     pub(crate) fn cluster(flags: &Flags, environment: &Environment<'_>) -> Result<Option<Cluster>> {
         let file = Self::read(Self::path(flags, environment).as_deref())?;
-        Cluster::resolve(flags, environment, file.cluster)
+        Cluster::resolve(flags, environment, file.cluster, &file.source)
     }
 
     /// Returns only how to use the Postgres database that keeps conversations, if there is one.

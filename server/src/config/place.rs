@@ -16,7 +16,7 @@ pub(super) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Add
 pub(super) fn data(
     flags: &Flags,
     environment: &Environment<'_>,
-    of_file: Option<String>,
+    of_file: Option<PathBuf>,
 ) -> Result<Option<PathBuf>> {
     if flags.memory {
         return Ok(None);
@@ -31,15 +31,15 @@ pub(super) fn data(
 pub(super) fn private_place(
     flags: &Flags,
     environment: &Environment<'_>,
-    of_file: Option<String>,
+    of_file: Option<PathBuf>,
 ) -> Option<PathBuf> {
     let place = named_data(flags, environment, of_file).or_else(|| environment.data_path());
     place.filter(|_| !flags.forgets)
 }
 
 /// Returns the file that conversations are kept in, if one is named.
-fn named_data(flags: &Flags, environment: &Environment<'_>, of_file: Option<String>) -> Option<PathBuf> {
-    flags.data.clone().or_else(|| environment.get("EVERTURN_DATA").or(of_file).map(PathBuf::from))
+fn named_data(flags: &Flags, environment: &Environment<'_>, of_file: Option<PathBuf>) -> Option<PathBuf> {
+    flags.data.clone().or_else(|| environment.get("EVERTURN_DATA").map(PathBuf::from)).or(of_file)
 }
 
 /// Returns the listen address of the command line, else of the environment.

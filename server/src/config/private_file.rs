@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{ErrorKind, Write as _},
+    io::{self, ErrorKind, Write as _},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -49,9 +49,7 @@ impl PrivateFile {
             fs::create_dir_all(directory)?;
         }
         let path = self.path.with_extension(name);
-        let lock = private()
-            .truncate(false)
-            .open(&path)
+        let lock = open(&path, private().truncate(false))
             .with_context(|| format!("cannot open {}", path.display()))?;
         lock.lock().with_context(|| format!("cannot lock {}", path.display()))?;
         Ok(lock)
@@ -59,7 +57,7 @@ impl PrivateFile {
 
     /// Opens the file to append to it. The caller holds the lock.
     pub(crate) fn append(&self) -> Result<File> {
-        Ok(private().append(true).open(&self.path)?)
+        Ok(open(&self.path, private().append(true))?)
     }
 
     /// Replaces the file as a whole. The caller holds the lock.
@@ -71,6 +69,7 @@ impl PrivateFile {
             _ => {}
         }
         let mut file = private().create_new(true).open(&new)?;
+        give(&file, &self.path)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &self.path)?;
@@ -81,6 +80,38 @@ impl PrivateFile {
     }
 }
 
+/// Opens a file, and creates it if necessary.
+fn open(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    // Only a new file is given away: what has the name already may be a link to a file of root.
+    match options.clone().create_new(true).open(path) {
+        Ok(file) => give(&file, path).map(|()| file),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives a new file of root to the owner of the one that it replaces, else of its directory: a service that runs as that user
+/// must be able to read what an administrator changes.
+#[cfg(unix)]
+fn give(file: &File, replaces: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+
+    if file.metadata()?.uid() != 0 {
+        return Ok(());
+    }
+    let directory = replaces.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let places = [fs::symlink_metadata(replaces), fs::metadata(directory.unwrap_or(Path::new(".")))];
+    match places.into_iter().flatten().find(|place| place.uid() != 0) {
+        Some(place) => fchown(file, Some(place.uid()), Some(place.gid())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn give(_: &File, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Opens files that only their owner can read and write, from the beginning.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -88,4 +119,44 @@ fn private() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn what_root_writes_belongs_to_the_owner_of_the_data() {
+        let home = tempfile::tempdir().unwrap();
+        let owner = |path: &Path| {
+            let data = fs::symlink_metadata(path).unwrap();
+            (data.uid(), data.gid())
+        };
+        if owner(home.path()).0 != 0 {
+            return; // Only root can give files away.
+        }
+        chown(home.path(), Some(4711), Some(4712)).unwrap();
+        let file = PrivateFile::beside(&home.path().join("a.db"), ".callers.toml");
+        let lock = file.path().with_extension("lock");
+        let others = home.path().join("others");
+        fs::write(&others, "").unwrap();
+        drop(file.lock("lock").unwrap());
+        file.replace("first").unwrap();
+        assert_eq!((owner(file.path()), owner(&lock)), ((4711, 4712), (4711, 4712)));
+        // The owner of the file goes before that of its directory.
+        chown(file.path(), Some(4713), Some(4714)).unwrap();
+        file.replace("second").unwrap();
+        assert_eq!(owner(file.path()), (4713, 4714));
+        assert_eq!(fs::metadata(file.path()).unwrap().mode() & 0o777, 0o600);
+        fs::remove_file(file.path()).unwrap();
+        file.append().unwrap().write_all(b"third").unwrap();
+        assert_eq!((owner(file.path()), file.read().unwrap().as_deref()), ((4711, 4712), Some("third")));
+        // A link does not make another file of root theirs.
+        fs::remove_file(file.path()).unwrap();
+        symlink(&others, file.path()).unwrap();
+        file.append().unwrap().write_all(b"fourth").unwrap();
+        assert_eq!(owner(&others).0, 0);
+    }
 }

@@ -15,6 +15,7 @@ use super::{
     Environment, Hidden,
     added::Added,
     context_window::ContextWindow,
+    file::Source,
     filter::Filter,
     key::{self, Keys, Missing},
     passing::Passing,
@@ -72,7 +73,7 @@ impl Provider {
     pub(crate) fn of_added(added: &Added) -> Result<Self> {
         let table = added.read()?;
         let nothing = Environment(&|_| None);
-        let (provider, missing) = Self::resolve(&table, &nothing)?;
+        let (provider, missing) = Self::resolve(&table, &nothing, &Source::default())?;
         provider.with_context(|| missing.iter().map(ToString::to_string).collect::<String>())
     }
 
@@ -80,6 +81,7 @@ impl Provider {
     pub(super) fn resolve(
         table: &ProviderTable,
         environment: &Environment<'_>,
+        source: &Source,
     ) -> Result<(Option<Self>, Vec<Missing>)> {
         check_names(table)?;
         let passing = Passing::resolve(table)?;
@@ -101,7 +103,7 @@ impl Provider {
             Kind::Anthropic => vendor::with_version(&base_url, &["v1"]),
             _ => base_url,
         };
-        let Keys { found, missing } = key::of_table(table, vendor.key_variable, environment)?;
+        let Keys { found, missing } = key::of_table(table, vendor.key_variable, environment, source)?;
         let api = |key: Option<&Hidden>| {
             let endpoint = EndpointConfig {
                 api_key: key.map(|key| Secret::new(key.reveal())),

@@ -96,7 +96,7 @@ fn the_default_is_the_demo_on_loopback() {
 #[test]
 fn conversations_are_kept_in_the_home_directory_by_default() {
     let mut case = Case::new("[server]\ndata = \"of-file.db\"");
-    assert_eq!(case.config().data, Some("of-file.db".into()));
+    assert_eq!(case.config().data, Some(case.home.path().join("everturn").join("of-file.db")));
     case = case.variable("EVERTURN_DATA", "of-env.db");
     assert_eq!(case.config().data, Some("of-env.db".into()));
     case.flags.data = Some("of-flag.db".into());
@@ -218,6 +218,28 @@ fn a_reviewer_is_an_available_model() {
     assert!(problem.contains("set `model` in [tools.review]"), "{problem}");
     let problem = Case::new("[tools.review]\nmodel = \"a/m\"").problem();
     assert!(problem.contains("needs a provider"), "{problem}");
+}
+
+#[test]
+fn a_reviewer_need_not_be_in_the_file() {
+    let reviewed = |model: &str| Case::new(&format!("[tools.review]\nmodel = \"{model}\""));
+    let of_environment = reviewed("openai/gpt-5.5").variable("OPENAI_API_KEY", "sk-s3cret");
+    assert!(of_environment.config().permissions.review.is_some());
+    let added = reviewed("mine/m");
+    let data = Environment(&|name| added.variables.get(name).cloned()).data_path().unwrap();
+    fs::create_dir_all(data.parent().unwrap()).unwrap();
+    let provider = "[[provider]]\nname = \"mine\"\nbase_url = \"http://127.0.0.1:1\"\nmodels = [\"m\"]\n";
+    fs::write(data.with_file_name("everturn.db.providers.toml"), provider).unwrap();
+    assert!(added.config().permissions.review.is_some());
+}
+
+#[test]
+fn callers_of_a_file_are_not_used_in_a_cluster_but_never_dropped_in_silence() {
+    let home = tempfile::tempdir().unwrap();
+    let file = CallersFile::beside(&home.path().join("a.db"));
+    let problem = caller::unused(&file, false).unwrap_err().to_string();
+    assert!(problem.contains("a.db.callers.toml") && problem.contains("set EVERTURN_TOKEN"), "{problem}");
+    assert!(caller::unused(&file, true).unwrap().ends_with("([[caller]])"));
 }
 
 #[test]

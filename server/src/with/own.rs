@@ -12,16 +12,17 @@ use serde_json::Value;
 use super::upstream::{self, OwnProvider};
 use crate::{config::Config, providers::Providers};
 
-/// Reads a file. Says so if there is one that cannot be read.
+/// Reads a file of JSON. Says so if there is one that cannot be read.
 pub(super) fn read(path: &Path) -> Option<Value> {
-    match fs::read_to_string(path).and_then(|text| Ok(parse(&text)?)) {
-        Ok(value) => return Some(value),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-        Err(error) => {
-            say(&format!("cannot read {}: {error}; its providers are called directly", path.display()));
-        }
+    let text = fs::read_to_string(path).and_then(|text| Ok(parse(&text)?));
+    text.inspect_err(|error| unread(path, error, "its providers are called directly")).ok()
+}
+
+/// Says that a file cannot be read, and what follows from that, unless there is none.
+pub(super) fn unread(path: &Path, error: &io::Error, consequence: &str) {
+    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+        say(&format!("cannot read {}: {error}; {consequence}", path.display()));
     }
-    None
 }
 
 /// Returns a provider of a program, if calls can be passed on to its address. Otherwise says why not.

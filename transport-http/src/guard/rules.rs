@@ -248,7 +248,8 @@ impl Rules {
             return Ok(host);
         }
         let why = format!(
-            "this server is not known as {host}: use a loopback address with its port, or add the name to its allowed hosts"
+            "this server is not known as {host}: use a loopback address with its port, or add the name to the allowed hosts \
+             (`allowed_hosts` under [server])"
         );
         Err(Refusal::new(StatusCode::FORBIDDEN, why))
     }
@@ -270,8 +271,10 @@ impl Rules {
             return Ok(());
         };
         let shown = String::from_utf8_lossy(text.as_bytes());
-        let why =
-            format!("pages of {shown} may not use this server: add that to its allowed origins to change it");
+        let why = format!(
+            "pages of {shown} may not use this server: to change it, add that to the allowed origins (`allowed_origins` \
+             under [server])"
+        );
         Err(Refusal::new(StatusCode::FORBIDDEN, why))
     }
 }

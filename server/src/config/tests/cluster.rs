@@ -27,6 +27,8 @@ fn the_command_line_overrides_the_environment_which_overrides_the_file() {
     let mut case = named();
     case.flags.memory = true;
     assert!(case.config().cluster.is_none(), "the command line keeps them in memory");
+    let case = named().variable("EVERTURN_DATA", "/data/everturn.db");
+    assert!(case.config().cluster.is_some(), "the data file of the environment is for the other files");
     assert!(Case::new("").config().cluster.is_none());
 }
 
@@ -42,6 +44,9 @@ fn there_is_one_way_to_log_in() {
         let case = Case::new(&format!("{TABLE}{keys}\n"));
         if works {
             let cluster = case.config().cluster.unwrap();
+            if let everturn_store_nats::Login::CredentialsFile(path) = &cluster.options.login {
+                assert_eq!(*path, case.home.path().join("everturn").join("ev.creds"));
+            }
             assert!(!format!("{cluster:?}").contains("secret-1"), "{cluster:?}");
         } else {
             assert!(
@@ -50,4 +55,18 @@ fn there_is_one_way_to_log_in() {
             );
         }
     }
+}
+
+#[test]
+fn servers_take_their_callers_from_the_configuration() {
+    let case = Case::new(TABLE);
+    let data = Environment(&|name| case.variables.get(name).cloned()).data_path().unwrap();
+    fs::create_dir_all(data.parent().unwrap()).unwrap();
+    let caller = "[[caller]]\nname = \"ann\"\nscopes = [\"chat\"]\n";
+    fs::write(data.with_file_name("everturn.db.callers.toml"), caller).unwrap();
+    let problem = case.problem();
+    assert!(problem.contains("Without them, nobody would need a token"), "{problem}");
+    let config = case.variable("EVERTURN_TOKEN", "of-env").config();
+    assert!(config.callers_file.is_none() && config.known_callers().unwrap().is_empty());
+    assert!(config.warnings[0].contains("everturn.db.callers.toml are not used"), "{:?}", config.warnings);
 }

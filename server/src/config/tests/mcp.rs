@@ -50,6 +50,20 @@ fn a_server_whose_secret_is_missing_is_off() {
 }
 
 #[test]
+fn relative_paths_are_relative_to_the_file() {
+    let case = Case::new(
+        "[[mcp]]\nname = \"a\"\ncommand = \"x\"\ncwd = \"work\"\nenv = { KEY = { file = \"my.key\" } }\n",
+    );
+    let folder = case.home.path().join("everturn");
+    fs::write(folder.join("my.key"), "s3cret").unwrap();
+    let config = case.config();
+    let Connection::Command(command) = &config.mcp[0].connection else { panic!() };
+    assert_eq!(command.env["KEY"], Setting::Secret("s3cret".to_owned()));
+    assert_eq!(command.cwd, Some(folder.join("work")));
+    assert_eq!(config.secret_files, [folder.join("my.key")]);
+}
+
+#[test]
 fn problems_are_named_with_their_line_and_without_secrets() {
     let both = "[[mcp]]\nname = \"a\"\ncommand = \"x\"\n";
     let cases = [

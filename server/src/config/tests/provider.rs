@@ -121,6 +121,11 @@ fn a_key_comes_from_one_place() {
     let path = with_file.home.path().join("key");
     fs::write(&path, "sk-s3cret\n").unwrap();
     let in_file = format!("api_key_file = {:?}", path.display().to_string());
+    let relative = provider("api_key_file = \"my.key\"");
+    fs::write(relative.home.path().join("everturn").join("my.key"), "sk-s3cret\n").unwrap();
+    let config = relative.config();
+    assert_eq!(chat(&config, 0).endpoint.api_key, Some("sk-s3cret".into()), "beside the configuration");
+    assert_eq!(config.secret_files, [relative.home.path().join("everturn").join("my.key")]);
     for keys in ["api_key = \"sk-s3cret\"", "api_key_env = \"MY_KEY\"", &in_file] {
         let config = provider(keys).variable("MY_KEY", "sk-s3cret").config();
         assert_eq!(chat(&config, 0).endpoint.api_key, Some("sk-s3cret".into()), "{keys}");
@@ -302,6 +307,46 @@ fn the_documentation_has_an_example_of_each_kind_and_of_each_key_of_a_route() {
     let file = format!("{}\n{}", blocks(text)[0].split("\n[[route]]").next().unwrap(), blocks(routes)[0]);
     std::fs::write(case.home.path().join("everturn").join("config.toml"), file).unwrap();
     assert_eq!(case.config().routes.len(), 1);
+}
+
+#[test]
+fn the_documentation_names_every_key() {
+    let text = concat!(
+        include_str!("../../../../docs/configuration.md"),
+        include_str!("../../../../docs/callers.md"),
+        include_str!("../../../../docs/cluster.md"),
+        include_str!("../../../../docs/operations.md"),
+        include_str!("../../../../docs/passing-through.md"),
+        include_str!("../../../../docs/tools.md"),
+        include_str!("../../../../notes/providers.md"),
+    );
+    let words: BTreeSet<&str> = text.split(|c: char| !c.is_ascii_lowercase() && c != '_').collect();
+    for table in [
+        "",
+        "[server]",
+        "[retry]",
+        "[retention]",
+        "[tools]",
+        "[tools.review]",
+        "[agent]",
+        "[compaction]",
+        "[memory]",
+        "[titles]",
+        "[telemetry]",
+        "[cluster]",
+        "[postgres]",
+        "[[provider]]",
+        "[[mcp]]",
+        "[[caller]]",
+        "[[price]]",
+    ] {
+        let unknown = Case::new(&format!("{table}\nno_key = 1")).problem();
+        let keys: Vec<&str> = unknown.split('`').skip(3).step_by(2).collect();
+        assert!(!keys.is_empty(), "{unknown}");
+        for key in keys {
+            assert!(words.contains(key), "{key} of {table:?} is in no document");
+        }
+    }
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! codex: told by `-c`, which overrides its configuration for one run.
 
-use std::{ffi::OsString, fs, path::PathBuf};
+use std::{ffi::OsString, fs, io, path::PathBuf};
 
 use anyhow::Result;
 use toml::Table;
 
 use super::{HEADER, Lookup, Site, TOKEN, Told};
-use crate::with::upstream::{Upstream, Vendor::OpenAi};
+use crate::with::{
+    own,
+    upstream::{Upstream, Vendor::OpenAi},
+};
 
 /// Where calls go that are paid by a subscription.
 const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
@@ -14,8 +17,13 @@ const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 /// Where its calls go: to the provider of its configuration, else where the environment says, else to the vendor, by the way
 /// its user has logged in.
 pub(super) fn upstreams(environment: &Lookup<'_>) -> Vec<Upstream> {
+    if let Some(Err(error)) = configuration(environment)
+        && let Some(path) = path(environment)
+    {
+        own::unread(&path, &error, "a provider that it names is not known");
+    }
     let configured = configured(environment).map(|(_, base_url)| base_url);
-    let of_vendor = || Some(config(environment)?.get("openai_base_url")?.as_str()?.to_owned());
+    let of_vendor = || Some(configuration(environment)?.ok()?.get("openai_base_url")?.as_str()?.to_owned());
     let base_url = configured.or_else(of_vendor).or_else(|| environment("OPENAI_BASE_URL"));
     let base_url = base_url.or_else(|| is_subscriber(environment).then(|| CHATGPT.to_owned()));
     vec![base_url.map_or_else(|| Upstream::usual(OpenAi), |base_url| Upstream { vendor: OpenAi, base_url })]
@@ -53,14 +61,22 @@ pub(super) fn told(site: &Site<'_>, _: &[OsString]) -> Result<Told> {
 
 /// Returns the provider of its configuration, if that names another than the built-in one: name and base URL.
 fn configured(environment: &Lookup<'_>) -> Option<(String, String)> {
-    let config = config(environment)?;
+    let config = configuration(environment)?.ok()?;
     let name = config.get("model_provider")?.as_str()?;
     let base_url = config.get("model_providers")?.get(name)?.get("base_url")?.as_str()?;
     Some((name.to_owned(), base_url.to_owned()))
 }
 
-fn config(environment: &Lookup<'_>) -> Option<Table> {
-    fs::read_to_string(home(environment)?.join("config.toml")).ok()?.parse().ok()
+/// Reads its configuration. An error quotes nothing of it, as it may have keys.
+pub(super) fn configuration(environment: &Lookup<'_>) -> Option<io::Result<Table>> {
+    let text = fs::read_to_string(path(environment)?);
+    Some(text.and_then(|text| {
+        text.parse().map_err(|error: toml::de::Error| io::Error::other(error.message().to_owned()))
+    }))
+}
+
+fn path(environment: &Lookup<'_>) -> Option<PathBuf> {
+    Some(home(environment)?.join("config.toml"))
 }
 
 /// Whether its user has logged in with a subscription. Only the form of the login is read.

@@ -94,6 +94,12 @@ fn codex_keeps_its_provider_and_its_login() {
     assert_eq!(words(&own), ["-c", "model_providers.x.base_url=\"http://127.0.0.1:5/v1\""]);
     assert_eq!(upstreams[0].base_url, "https://x.example/v1");
     assert_eq!(fs::read_to_string(home.path().join("config.toml")).unwrap(), config, "it was not changed");
+    fs::write(home.path().join("config.toml"), "key = \"s3cret\" s3cret\n").unwrap();
+    let (_, upstreams) = told("codex", &[("CODEX_HOME", path)]);
+    assert_eq!(upstreams[0].base_url, "https://chatgpt.com/backend-api/codex");
+    let error =
+        codex::configuration(&|name| (name == "CODEX_HOME").then(|| path.to_owned())).unwrap().unwrap_err();
+    assert!(!error.to_string().contains("s3cret"), "{error}");
 }
 
 #[test]

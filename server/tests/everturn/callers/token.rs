@@ -122,6 +122,23 @@ async fn callers_of_the_configuration_need_no_file() {
 }
 
 #[tokio::test]
+async fn in_a_cluster_callers_are_made_for_the_configuration() {
+    let home = Home::empty();
+    let run = async |words: &[&str]| {
+        let mut command = home.command(words);
+        command.env("EVERTURN_CLUSTER", "nats://127.0.0.1:1");
+        command.output().await.unwrap()
+    };
+    for words in [&["token", "new", "ann"][..], &["token", "revoke", "ann"]] {
+        let refused = run(words).await;
+        assert!(!refused.status.success() && stderr(&refused).contains("everturn token new NAME --print"));
+    }
+    assert!(stdout(&run(&["token", "list"]).await).starts_with("There are no callers."));
+    assert!(stderr(&run(&["token", "new", "ann", "--print"]).await).contains("[[caller]]"));
+    assert!(!home.journal().with_file_name("everturn.db.callers.toml").exists());
+}
+
+#[tokio::test]
 async fn what_was_there_before_belongs_to_the_administrator() {
     let provider = Loopback::with(model).await;
     let home = Home::with_provider(&provider, LONG);
