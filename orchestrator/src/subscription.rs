@@ -1,15 +1,13 @@
 //! A subscription: one subscriber's position in a conversation's event stream.
 
-use std::{
-    any::Any, collections::VecDeque, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration,
-};
+use std::{collections::VecDeque, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use everturn_kernel::Millis;
 use everturn_wire::ConversationId;
 use futures_util::FutureExt as _;
 
 use crate::{
-    Version,
+    Orchestrator, Version,
     caller::{Ended, Over},
     clock::Clock,
     conversation::Conversation,
@@ -70,8 +68,8 @@ pub(crate) struct Source {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Arc<Shutdown>,
-    /// Keeps the orchestrator's services alive while there are subscribers.
-    pub(crate) _alive: Arc<dyn Any + Send + Sync>,
+    /// Keeps waking turns while there are subscribers.
+    pub(crate) _orchestrator: Orchestrator,
 }
 
 impl Subscription {
