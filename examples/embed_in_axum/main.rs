@@ -25,7 +25,6 @@ async fn main() -> Result<()> {
     let address = listener.local_addr()?;
 
     let orchestrator = orchestrator();
-    tokio::spawn(watcher::print_retries(orchestrator.clone()));
     let server = axum::serve(listener, app(&orchestrator, address)?);
     println!("listening on http://{address}");
     if stays {
@@ -41,6 +40,7 @@ fn orchestrator() -> Orchestrator {
         // Clients use the name `house/weather`. For real models, everturn-provider has adapters.
         .model("house", "weather", Arc::new(model::Weather))
         .tool(tool::Thermometer)
+        .observer(Arc::new(watcher::PrintRetries))
         // 50 ms, 100 ms, 200 ms, ...: short waits for a demonstration.
         .schedule(Exponential { base: Duration::from_millis(50), max_retries: 5, ..Exponential::default() })
         .build()

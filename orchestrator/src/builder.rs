@@ -137,7 +137,8 @@ impl Builder {
         self
     }
 
-    /// Sets the journal that stores conversations. Default: in memory.
+    /// Sets the journal that stores conversations. Default: in memory. Two orchestrators over one journal take each other's turns:
+    /// to share conversations, use [`Self::cluster`].
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = journal;
@@ -160,8 +161,13 @@ impl Builder {
         self
     }
 
-    /// Sets the store for retry settings and target health (which targets are limited, and which answered recently). Default:
-    /// in memory. Read by [`Orchestrator::resume`]. If it panics, that is an error of the store.
+    /// Sets the store for what is not in the journal: retry settings, model settings such as system prompts, and allowed tools, of
+    /// each conversation; global retry settings; usage; target health (which targets are limited, and which answered recently) and
+    /// what the pacer learned. Read by [`Orchestrator::resume`], what belongs to a conversation when it is needed. If it panics, that
+    /// is an error of the store.
+    ///
+    /// Default: in memory, so that a restart forgets all of it, for at most 10,000 documents. A journal in SQLite or Postgres is also
+    /// such a store: pass the same `Arc` to [`Self::journal`] and here.
     #[must_use]
     pub fn state(mut self, store: Arc<dyn StateStore>) -> Self {
         self.state = Some(Arc::new(GuardedState(store)));

@@ -35,7 +35,16 @@ impl Catalog {
 
     /// Adds a model: see [`Builder::model`](crate::Builder::model).
     pub fn model(&mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) {
-        Arc::make_mut(&mut self.models.models).push(Arc::new(Model::new(credential, name, provider, None)));
+        self.put(Model::new(credential, name, provider, None));
+    }
+
+    /// Adds a model, in place of one with the same id.
+    fn put(&mut self, model: Model) {
+        let models = Arc::make_mut(&mut self.models.models);
+        match models.iter_mut().find(|known| known.id == model.id) {
+            Some(known) => *known = Arc::new(model),
+            None => models.push(Arc::new(model)),
+        }
     }
 
     /// Adds another credential for a model: see [`Builder::credential`](crate::Builder::credential).
@@ -43,8 +52,7 @@ impl Catalog {
         let name = of.split_once('/').map_or(of, |(_, name)| name);
         let is_known = self.models.models.iter().any(|model| model.id == of);
         let sibling_of = is_known.then(|| of.to_owned());
-        let model = Model::new(credential, name, provider, sibling_of);
-        Arc::make_mut(&mut self.models.models).push(Arc::new(model));
+        self.put(Model::new(credential, name, provider, sibling_of));
     }
 
     /// Accepts any model name for a credential, because its models are not known: `credential/anything` is passed on to
@@ -61,7 +69,9 @@ impl Catalog {
     /// Adds a route: see [`Builder::route`](crate::Builder::route). `policy`: `None` = the default one, as with
     /// [`Builder::plain_route`](crate::Builder::plain_route).
     pub fn route(&mut self, name: &str, targets: Vec<String>, policy: Option<RetryPolicy>) {
-        self.routes.push((format!("{PREFIX}{name}"), targets, policy));
+        let id = format!("{PREFIX}{name}");
+        self.routes.retain(|(known, ..)| *known != id);
+        self.routes.push((id, targets, policy));
     }
 
     /// Lets the calls of a route give way to others when calls have to wait.
@@ -112,6 +122,9 @@ impl Defaults {
                 let route = Route { id, targets, policy, is_own, priority, configured };
                 Arc::make_mut(&mut models.routes).push(Arc::new(route));
             }
+        }
+        if let Some(default) = models.default.as_deref().filter(|id| !models.is_empty() && !models.has(id)) {
+            tracing::warn!(default, "there is no such model or route, so the first model is the default");
         }
         models
     }

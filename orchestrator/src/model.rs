@@ -2,9 +2,13 @@
 
 mod allowed;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
-use everturn_kernel::{Provider, Target};
+use everturn_kernel::{Provider, ProviderInfo, Target};
 use everturn_wire::{Category, Failure, Parameters, Priority};
 
 pub(crate) use allowed::Allowed;
@@ -12,6 +16,7 @@ pub(crate) use allowed::Allowed;
 use crate::{
     Error,
     names::Names,
+    panic::panic_text,
     route::{self, Route},
     upstream::RelayProvider,
 };
@@ -47,6 +52,14 @@ impl Model {
             model: sibling_of.clone().unwrap_or_else(|| id.clone()),
         };
         Self { id, name: name.to_owned(), provider, sibling_of, target }
+    }
+
+    /// Returns the description of its API for observers; an empty one if the provider panics.
+    pub(crate) fn about(&self) -> ProviderInfo {
+        catch_unwind(AssertUnwindSafe(|| self.provider.about())).unwrap_or_else(|panic| {
+            tracing::error!(model = self.id, panic = panic_text(panic.as_ref()), "the provider panicked");
+            ProviderInfo::default()
+        })
     }
 
     /// Whether it is the model with this id, with any credential.

@@ -21,7 +21,7 @@ pub trait Observer: Send + Sync {
     }
 
     /// Whether [`event`](Self::event) is also called for streamed text and reasoning. Default: `true`. Return `false`
-    /// if not needed, as each delta costs a parse.
+    /// if not needed, as each delta costs a parse. Read once, when the orchestrator is built.
     fn wants_text(&self) -> bool {
         true
     }
@@ -38,7 +38,7 @@ pub trait Observer: Send + Sync {
     }
 
     /// Whether [`call_asks`](Self::call_asks) and [`call_yields`](Self::call_yields) are called. Default: `false`,
-    /// because most observers do not need the content of messages.
+    /// because most observers do not need the content of messages. Read once, when the orchestrator is built.
     fn wants_content(&self) -> bool {
         false
     }
@@ -123,20 +123,29 @@ pub enum CallEnd<'a> {
 
 /// The observers, if any.
 #[derive(Clone, Default)]
-pub(crate) struct Observers(Option<Arc<dyn Observer>>);
+pub(crate) struct Observers {
+    observer: Option<Arc<dyn Observer>>,
+    wants_text: bool,
+    wants_content: bool,
+}
 
 impl Observers {
     pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Self {
-        Self(observer)
+        let mut observers = Self { observer, wants_text: true, wants_content: false };
+        let (mut wants_text, mut wants_content) = (true, false);
+        observers.tell(|observer| wants_text = observer.wants_text());
+        observers.tell(|observer| wants_content = observer.wants_content());
+        (observers.wants_text, observers.wants_content) = (wants_text, wants_content);
+        observers
     }
 
     pub(crate) fn is_any(&self) -> bool {
-        self.0.is_some()
+        self.observer.is_some()
     }
 
     /// Whether this event is reported.
     pub(crate) fn wants(&self, frame: &Frame) -> bool {
-        self.0.as_ref().is_some_and(|observer| !frame.is_delta() || observer.wants_text())
+        self.is_any() && (self.wants_text || !frame.is_delta())
     }
 
     /// Reports published events.
@@ -174,13 +183,9 @@ impl Observers {
     /// Reports the beginning of a call, and its request if that is wanted.
     pub(crate) fn begins(&self, call: &ProviderCall, request: &Request) {
         self.tell(|observer| observer.call_begins(call));
-        if self.wants_content() {
+        if self.wants_content {
             self.tell(|observer| observer.call_asks(call, request));
         }
-    }
-
-    fn wants_content(&self) -> bool {
-        self.0.as_ref().is_some_and(|observer| observer.wants_content())
     }
 
     /// Passes on the events of a call that has begun, and reports its end.
@@ -193,7 +198,7 @@ impl Observers {
     where
         S: Stream<Item = StreamEvent> + Send + 'static,
     {
-        let wants_content = self.wants_content();
+        let wants_content = self.wants_content;
         let mut open = OpenCall { observers: self, call, now, has_content: false, is_over: false };
         events.inspect(move |event| {
             if wants_content {
@@ -212,7 +217,7 @@ impl Observers {
     }
 
     fn tell(&self, tell: impl FnOnce(&dyn Observer)) {
-        let Some(observer) = &self.0 else { return };
+        let Some(observer) = &self.observer else { return };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| tell(observer.as_ref()))) {
             tracing::error!(panic = panic_text(panic.as_ref()), "the observer panicked");
         }

@@ -44,6 +44,14 @@ pub use search::SearchCursor;
 use waker::Waker;
 
 /// Runs conversations. Cheap to clone; all clones are the same orchestrator.
+///
+/// Keep a clone for as long as turns may wait. Without any clone or [`Subscription`](crate::Subscription), running turns go on to
+/// their next wait, and waiting ones stay parked until the next process calls [`resume`](Self::resume); with a
+/// [`MemoryJournal`](crate::MemoryJournal), they are lost.
+///
+/// Every future of its methods may be dropped. What it was for may then have happened or not, unless the method says more:
+/// [`start`](Self::start) with an idempotency key completes all the same. [`delete`](Self::delete) may have stopped the turn without
+/// deleting the conversation: call it again.
 #[derive(Clone)]
 pub struct Orchestrator {
     registry: Arc<Registry>,

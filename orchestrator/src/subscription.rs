@@ -1,14 +1,13 @@
 //! A subscription: one subscriber's position in a conversation's event stream.
 
-use std::{
-    any::Any, collections::VecDeque, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration,
-};
+use std::{collections::VecDeque, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
+use everturn_kernel::Millis;
 use everturn_wire::ConversationId;
 use futures_util::FutureExt as _;
 
 use crate::{
-    Version,
+    Orchestrator, Version,
     caller::{Ended, Over},
     clock::Clock,
     conversation::Conversation,
@@ -24,8 +23,8 @@ use crate::{
 /// Maximum number of events that a subscriber holds.
 const TAKEN_AT_ONCE: usize = 64;
 
-/// Delay before rechecking a conversation after a journal failure.
-const TRY_AGAIN: Duration = Duration::from_secs(10);
+/// Delay before rechecking a conversation after a journal failure, in milliseconds.
+const TRY_AGAIN_MS: u64 = 10_000;
 
 /// Pauses after readings of a journal that lacks events which another node has published, in milliseconds. An election takes
 /// seconds.
@@ -48,8 +47,8 @@ struct Position {
     extensions: bool,
     /// Whether something of the current step may have been shown; used for subscribers without extensions.
     has_shown: bool,
-    /// Whether the journal failure was reported.
-    lost: bool,
+    /// When the conversation is reloaded, once a journal failure was reported.
+    reload_at: Option<Millis>,
     /// The version of the conversation when a cursor beyond its end was last compared with the journal.
     compared: Option<Version>,
 }
@@ -69,8 +68,8 @@ pub(crate) struct Source {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Arc<Shutdown>,
-    /// Keeps the orchestrator's services alive while there are subscribers.
-    pub(crate) _alive: Arc<dyn Any + Send + Sync>,
+    /// Keeps waking turns while there are subscribers.
+    pub(crate) _orchestrator: Orchestrator,
 }
 
 impl Subscription {
@@ -87,7 +86,7 @@ impl Subscription {
             taken: VecDeque::new(),
             extensions,
             has_shown: true,
-            lost: false,
+            reload_at: None,
             compared: None,
         };
         Self { position, reader: None, _present: GaugeGuard::subscriber() }
@@ -137,8 +136,8 @@ impl Subscription {
 
 impl Position {
     async fn next_event(&mut self) -> Result<Frame, Error> {
-        if self.lost {
-            self.follow().await?;
+        if let Some(at) = self.reload_at {
+            self.reload(at).await?;
         }
         loop {
             while let Some(frame) = self.taken.pop_front() {
@@ -182,7 +181,7 @@ impl Position {
                 // Another instance continues the same stream.
                 self.conversation = self.source.registry.get(&self.conversation.id).await?;
             } else if lost {
-                self.lost = true;
+                self.reload_at = Some(self.try_again_at());
                 self.conversation.check_kept()?;
             } else if is_down {
                 return Err(Error::ShuttingDown);
@@ -228,15 +227,25 @@ impl Position {
     }
 
     /// Reloads the conversation after a journal failure, once the delay has passed.
-    async fn follow(&mut self) -> Result<(), Error> {
+    async fn reload(&mut self, at: Millis) -> Result<(), Error> {
+        let left = Duration::from_millis(at.since(self.source.clock.now()));
         tokio::select! {
-            () = self.source.clock.sleep(TRY_AGAIN) => {}
+            () = self.source.clock.sleep(left) => {}
             () = self.source.shutdown.down() => return Err(Error::ShuttingDown),
         }
-        let id = &self.conversation.id;
-        self.conversation = self.source.registry.get(id).await?;
-        self.lost = false;
+        match self.source.registry.get(&self.conversation.id).await {
+            Ok(conversation) => (self.conversation, self.reload_at) = (conversation, None),
+            Err(error) => {
+                self.reload_at = Some(self.try_again_at());
+                return Err(error);
+            }
+        }
         Ok(())
+    }
+
+    /// Kept in the position, so that dropping [`Subscription::next`] does not extend the delay.
+    fn try_again_at(&self) -> Millis {
+        self.source.clock.now().plus(TRY_AGAIN_MS)
     }
 
     /// Reads events after the cursor, which the journal did not have although they were published: a server of it may be

@@ -9,7 +9,7 @@ use axum::{
 use everturn_orchestrator::{Caller, Orchestrator, View};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{CallLimits, Metrics, refusal::Refusal};
+use crate::{CallLimits, Metrics, limits::FAR, refusal::Refusal};
 
 /// The state of all routes. What it serves is only reached through the view of a request's caller ([`Api`]).
 #[derive(Clone)]
@@ -67,6 +67,8 @@ impl Room {
     fn new(limits: CallLimits, metrics: Metrics) -> Self {
         let streams = Arc::new(Semaphore::new(limits.streams.min(Semaphore::MAX_PERMITS)));
         let bodies = Arc::new(Semaphore::new(limits.bodies.min(Semaphore::MAX_PERMITS)));
+        let (body_pause, body_time) = (limits.body_pause.min(FAR), limits.body_time.min(FAR));
+        let limits = CallLimits { body_pause, body_time, ..limits };
         Self { limits, metrics, streams, bodies }
     }
 

@@ -17,6 +17,8 @@ use tokio::{
 
 use intake::Intake;
 use open::Open;
+
+use crate::limits::FAR;
 pub use tls::{Certificate, CertificateError};
 
 /// The address that a request comes from, in its extensions.
@@ -70,6 +72,8 @@ pub async fn serve_tls(
     certificate: Option<Certificate>,
     closing: impl Future<Output = ()>,
 ) {
+    let (head, idle, send) = (limits.head.min(FAR), limits.idle.min(FAR), limits.send.min(FAR));
+    let limits = ConnectionLimits { head, idle, send, ..limits };
     let open = Arc::new(Open::new(limits));
     let (close, closed) = watch::channel(false);
     // Every connection holds a sender. All are gone once receiving fails.

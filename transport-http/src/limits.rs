@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-/// Limits on clients.
+/// Stands for every longer time limit, so that deadlines can be computed: thirty years.
+pub(crate) const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// Limits on clients. `Duration::MAX` and `usize::MAX` mean no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
     /// Maximum size of a request body, in bytes: a long message with a few photos. Larger bodies receive a 413.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-/// Limits on peers.
+/// Stands for every longer time limit, so that deadlines can be computed: thirty years.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// Limits on peers. `Duration::MAX` and `usize::MAX` mean no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketLimits {
     /// Maximum number of sockets. Further ones receive a 503.
@@ -31,5 +34,13 @@ impl Default for SocketLimits {
             send_timeout: Duration::from_secs(30),
             ping_every: Duration::from_secs(25),
         }
+    }
+}
+
+impl SocketLimits {
+    /// Returns the limits with time limits that can be added to any moment.
+    pub(crate) fn reachable(self) -> Self {
+        let (send_timeout, ping_every) = (self.send_timeout.min(FAR), self.ping_every.min(FAR));
+        Self { send_timeout, ping_every, ..self }
     }
 }

@@ -66,6 +66,7 @@ impl Sockets {
         describe_counter!(REFUSED, "WebSockets refused as there were too many");
         describe_counter!(DROPPED, "WebSockets ended as the peer was slow or dead, by reason");
         let most = u32::try_from(limits.sockets.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        let limits = limits.reachable();
         Self { orchestrator, limits, places: Arc::new(Semaphore::new(most as usize)), most }
     }
 

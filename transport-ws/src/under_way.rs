@@ -174,10 +174,10 @@ impl<P: Protocol> UnderWay<P> {
     /// Whether there is no room for another command of this urgency.
     fn is_full(&self, urgency: Urgency) -> bool {
         if urgency == Urgency::Urgent {
-            return self.count >= self.limits.commands + URGENT;
+            return self.count >= self.limits.commands.saturating_add(URGENT);
         }
         // Twice the maximum length, so that a long command never waits for a short one.
-        self.count >= self.limits.commands || self.bytes >= 2 * self.limits.command
+        self.count >= self.limits.commands || self.bytes >= self.limits.command.saturating_mul(2)
     }
 
     fn look(&mut self) {

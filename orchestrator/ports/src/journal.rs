@@ -37,7 +37,8 @@ pub use window::{Room, Take, Window};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u64);
 
-/// Durable storage of conversations.
+/// Durable storage of conversations, of one orchestrator: two over one journal take each other's turns, unless they are nodes of a
+/// [`Cluster`](crate::Cluster).
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
     /// Writes a commit, all of it or nothing, if the conversation is still at version `expected`. Durable when it returns.

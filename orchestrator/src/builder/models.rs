@@ -16,7 +16,8 @@ impl Builder {
         self
     }
 
-    /// Adds a model. Clients call it `credential/name`; the provider receives `name`. The first model is the default.
+    /// Adds a model. Clients call it `credential/name`; the provider receives `name`. The first model is the default. It replaces a
+    /// model with the same id.
     #[must_use]
     pub fn model(mut self, credential: &str, name: &str, provider: Arc<dyn Provider>) -> Self {
         self.catalog.model(credential, name, provider);
@@ -43,7 +44,7 @@ impl Builder {
     /// its policy decides ([`RetryPolicy::on_route`]).
     ///
     /// Targets are ids of models, as `credential/name`. Each is used once, with all its credentials. An unknown target counts
-    /// as permanently failed. A route without targets is not offered.
+    /// as permanently failed. A route without targets is not offered. It replaces a route with the same name.
     #[must_use]
     pub fn route<T: Into<String>>(
         mut self,
@@ -65,7 +66,8 @@ impl Builder {
         self
     }
 
-    /// Sets the model or route of turns that name none. Default: the first model.
+    /// Sets the model or route of turns that name none, by its id. Default: the first model. An unknown id counts as the default, and
+    /// logs a warning.
     #[must_use]
     pub fn default_model(mut self, id: impl Into<String>) -> Self {
         self.catalog.default_model(id);

@@ -64,6 +64,8 @@ pub(crate) struct Batch {
     pub(crate) approvals: ApprovalMode,
     /// What the sealed turn's request set, if anything.
     pub(crate) request: Option<Box<Value>>,
+    /// The calls of tools that have a result now.
+    pub(super) ended_calls: Vec<String>,
     /// The call by which a person allowed a tool for the whole conversation.
     pub(crate) grants: Option<(StepId, String)>,
 }
@@ -116,6 +118,7 @@ impl Batch {
             failed_attempts: Vec::new(),
             approvals: ApprovalMode::Ask,
             request: None,
+            ended_calls: Vec::new(),
             grants: None,
         }
     }
@@ -160,6 +163,7 @@ impl Batch {
                         scope: Some(ApprovalScope::Conversation),
                         ..
                     } => self.grants = Some((step_id.clone(), tool_call_id.clone())),
+                    EventBody::ToolResult { tool_call_id, .. } => self.ended_calls.push(tool_call_id.clone()),
                     EventBody::Error(report) => {
                         self.attribute(report);
                         self.ended_by = self.failed(report, turn_id, now);

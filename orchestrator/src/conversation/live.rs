@@ -115,6 +115,7 @@ impl Conversation {
     /// pending commands that were meant for this turn.
     pub(crate) fn publish(&self, batch: Batch, version: Version, turn: &Turn, next: Option<&Turn>) -> usize {
         let told = self.to_observe(&batch);
+        batch.ended_calls.iter().for_each(|call| self.questions.end(call));
         let mut state = self.state();
         state.live.measure(turn, &batch.chunks);
         // They were numbered after this record.

@@ -102,7 +102,8 @@ enum Beginning {
 
 impl Orchestrator {
     /// Repeats the conversation's last turn over the same history, if it ended in an error or was stopped. Its last
-    /// output stays visible to people, but is not sent to the model. Returns when the new turn's start is durable.
+    /// output stays visible to people, but is not sent to the model. Returns when the new turn's start is durable. If the future is
+    /// dropped, the new turn may have begun or not; if it has, it goes on.
     ///
     /// # Errors
     /// When the conversation does not exist, the turn is not its last one or ended well, another turn is running, or

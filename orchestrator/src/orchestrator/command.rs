@@ -23,7 +23,8 @@ const MAX_MESSAGE_ID: usize = 128;
 
 impl Orchestrator {
     /// Queues a user message. It is injected at the running turn's next tool-result boundary, or becomes the next turn. If no
-    /// turn is running, it starts one at once. Returns when the message is durable.
+    /// turn is running, it starts one at once. Returns when the message is durable. If the future is dropped, the message may be
+    /// queued, or have started a turn, or not: see the queue in [`status`](Self::status).
     ///
     /// # Errors
     /// When the conversation does not exist, the message is invalid, or the queue is full.

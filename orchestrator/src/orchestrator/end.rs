@@ -17,8 +17,14 @@ impl Orchestrator {
     /// Running turns accept commands until then. Returns when everything is saved; how long that takes after the grace
     /// period depends on the journal. Dropping the future does not cancel the shutdown.
     pub async fn shutdown(&self, grace: Duration) {
+        self.ports.shutdown.enter(Stage::Draining);
+        let orchestrator = self.clone();
+        // On a task of its own, so that it goes on if this future is dropped. The task fails only if the runtime ends.
+        let _ = tokio::spawn(async move { orchestrator.shut_down(grace).await }).await;
+    }
+
+    async fn shut_down(&self, grace: Duration) {
         let shutdown = &self.ports.shutdown;
-        shutdown.enter(Stage::Draining);
         self.checkpoint();
         tokio::select! {
             () = shutdown.quiet() => {}

@@ -21,6 +21,9 @@ use crate::{
     usage::{Figures, UsageBook},
 };
 
+/// Maximum length of a failure's message, in bytes, as with the adapters of `everturn-provider`.
+const LONGEST_MESSAGE: usize = 4096;
+
 /// A call, ready to be made.
 pub(super) struct ModelCall {
     pub(super) model: Arc<Model>,
@@ -57,7 +60,7 @@ impl ModelCall {
         let events = AssertUnwindSafe(started).catch_unwind();
         let events = events.map(move |event| match event {
             Ok(StreamEvent::ToolCall(call)) if is_bare => StreamEvent::ToolCall(as_made(call)),
-            Ok(StreamEvent::Failed(failure)) => StreamEvent::Failed(image::explained(failure, attached)),
+            Ok(StreamEvent::Failed(failure)) => StreamEvent::Failed(image::explained(cut(failure), attached)),
             Ok(event) => event,
             Err(panic) => broke(&model.id, panic.as_ref()),
         });
@@ -98,5 +101,12 @@ fn as_made(mut call: ToolCall) -> ToolCall {
 /// Returns the failure for a panic of the provider. The kernel bounds its retries.
 fn broke(model: &str, panic: &(dyn Any + Send)) -> StreamEvent {
     let text = format!("the provider of {model} panicked: {}", panic_text(panic));
-    StreamEvent::Failed(Failure::new(Category::Internal, true, text))
+    StreamEvent::Failed(cut(Failure::new(Category::Internal, true, text)))
+}
+
+/// Cuts the message of a failure, which may be a whole page, as it goes into each event about it.
+fn cut(mut failure: Failure) -> Failure {
+    failure.message.truncate(failure.message.floor_char_boundary(LONGEST_MESSAGE));
+    failure.message.shrink_to_fit();
+    failure
 }

@@ -54,7 +54,7 @@ pub enum Reply {
     Accepted(Value),
     /// The person declined.
     Declined,
-    /// The person dismissed the question, or nobody is there to answer.
+    /// The person dismissed the question, or nobody is there to answer, or the call no longer runs.
     Cancelled,
 }
 
@@ -65,11 +65,12 @@ impl People {
         inbox: mpsc::Sender<Box<Input>>,
         is_alone: bool,
     ) -> Self {
+        questions.begin(&step_id, &call_id);
         Self(Arc::new(Call { questions, step_id, call_id, tool, inbox, is_alone, alone: Mutex::default() }))
     }
 
     /// Asks in the name of `asker`, and waits for the answer, however long it takes. Dropping the future withdraws the question.
-    /// Nothing of it may be secret.
+    /// Nothing of it may be secret. A task that outlives the call gets [`Reply::Cancelled`].
     pub async fn ask(&self, asker: &str, message: &str, ask: Ask) -> Reply {
         // The other never comes.
         self.ask_until(asker, message, ask, pending()).await.unwrap_or(Reply::Cancelled)
@@ -113,24 +114,26 @@ impl People {
             via: None,
         };
         let mut open = Open { call, unsettled: Some(settled) };
-        let answer = call.questions.open(question.clone());
+        let Some(answer) = call.questions.open(question.clone()) else { return Some(Reply::Cancelled) };
         call.tell(EventBody::QuestionAsked(Box::new(question))).await;
         let given = tokio::select! {
-            given = answer => Some(given),
+            given = answer => Some(given.ok()),
             () = happened => None,
+            // The turn is over, or left: what was told just before may have reached nobody.
+            () = call.inbox.closed() => Some(None),
         };
         let (reply, outcome, who) = match given {
-            Some(Ok(Answer { action: QuestionAction::Accept, content, name, via })) => {
+            Some(Some(Answer { action: QuestionAction::Accept, content, name, via })) => {
                 let content = content.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
                 (Some(Reply::Accepted(content)), QuestionOutcome::Accepted, (name, via))
             }
-            Some(Ok(Answer { action: QuestionAction::Decline, name, via, .. })) => {
+            Some(Some(Answer { action: QuestionAction::Decline, name, via, .. })) => {
                 (Some(Reply::Declined), QuestionOutcome::Declined, (name, via))
             }
-            Some(Ok(Answer { name, via, .. })) => {
+            Some(Some(Answer { name, via, .. })) => {
                 (Some(Reply::Cancelled), QuestionOutcome::Cancelled, (name, via))
             }
-            Some(Err(_)) => (Some(Reply::Cancelled), QuestionOutcome::Cancelled, (None, None)),
+            Some(None) => (Some(Reply::Cancelled), QuestionOutcome::Cancelled, (None, None)),
             None => (None, QuestionOutcome::Accepted, (None, None)),
         };
         if let Some(settled) = open.close() {

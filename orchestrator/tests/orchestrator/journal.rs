@@ -14,7 +14,7 @@ use everturn_orchestrator::{
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::ConversationStatus;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::{
     storage::{Mishap, Storage},
@@ -162,6 +162,24 @@ async fn a_conversation_whose_first_save_is_not_confirmed_goes_on_if_it_was_writ
             assert_eq!(trial.world.history().await.last().unwrap(), "text well");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_that_looks_elsewhere_every_second_goes_on_after_a_failed_save() {
+    let trial = Trial::new(2, Mishap::Fails, false);
+    let mut watcher = trial.world.say("hi").await;
+    until_lost(&mut watcher).await;
+    let ends = async {
+        // Each second, the future of `next` is dropped.
+        loop {
+            if let Ok(frame) = timeout(Duration::from_secs(1), watcher.subscription.next()).await
+                && frame.unwrap().ends_turn()
+            {
+                return;
+            }
+        }
+    };
+    timeout(Duration::from_secs(60), ends).await.expect("the subscription goes on");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,12 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use everturn_orchestrator::{
     CallEnd, Observer, Orchestrator, ProviderCall, TurnEnd,
-    kernel::{Millis, Request, StreamEvent},
+    kernel::{Millis, Provider, ProviderInfo, Request, StreamEvent},
 };
 use everturn_provider::Scripted;
 use everturn_wire::{AgentEvent, EventBody, TraceContext};
 
-use crate::support::{World, answer, lines, refused_with_hint};
+use futures_util::stream::BoxStream;
+
+use crate::support::{World, answer, builder, lines, refused_with_hint};
 
 /// Notes all that it is told, and may panic at each event.
 #[derive(Default)]
@@ -80,6 +82,47 @@ async fn a_call_that_is_stopped_is_dropped() {
     assert!(world.stop().await);
     watcher.until("turn-sealed").await;
     assert_eq!(*notes.calls.lock().unwrap(), ["a/m 0.0 begins", "a/m 0.0 Dropped after 0 ms"]);
+}
+
+/// Panics when asked what it wants.
+struct Undecided(Notes);
+
+impl Observer for Undecided {
+    fn wants_text(&self) -> bool {
+        panic!("what text?")
+    }
+
+    fn wants_content(&self) -> bool {
+        panic!("what content?")
+    }
+
+    fn event(&self, event: &AgentEvent) {
+        self.0.event(event);
+    }
+}
+
+/// A provider that panics when asked about its API.
+struct Nameless(Scripted);
+
+impl Provider for Nameless {
+    fn about(&self) -> ProviderInfo {
+        panic!("no name")
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'static, StreamEvent> {
+        self.0.stream(request)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_about_observing_that_panic_harm_no_turn() {
+    let observer = Arc::new(Undecided(Notes::default()));
+    let provider = Nameless(Scripted::new([answer("hello")]));
+    let world = World::of(builder(provider).observer(observer.clone()));
+    let told = world.say("hi").await.turn().await;
+    assert!(told.contains(&"done stop".to_owned()), "{told:?}");
+    let seen = observer.0.events.lock().unwrap();
+    assert!(seen.iter().any(|event| matches!(event.body, EventBody::TextDelta { .. })));
 }
 
 /// Takes part in traces, and has no use for text.

@@ -49,6 +49,24 @@ async fn a_turn_whose_model_is_removed_fails_at_its_next_call() {
     assert!(next.turn().await.contains(&"text-delta hello".to_owned()));
 }
 
+#[tokio::test(start_paused = true)]
+async fn of_two_models_or_routes_with_one_id_the_later_counts() {
+    let (first, second) = (scripted([]), scripted([answer("hello"), answer("hello"), answer("hello")]));
+    let builder = Orchestrator::builder()
+        .model("a", "x", Arc::new(first.clone()))
+        .model("b", "y", Arc::new(scripted([])))
+        .model("a", "x", Arc::new(second.clone()))
+        .plain_route("r", ["b/y"])
+        .plain_route("r", ["a/x"]);
+    let world = World::of(builder);
+    assert_eq!(world.orchestrator.models(), ["a/x", "b/y", "route/r"]);
+    for model in ["a/x", "x", "route/r"] {
+        let begun = world.orchestrator.start(world.message("hi").model(model)).await.unwrap();
+        world.watch(Some(begun.from)).await.turn().await;
+    }
+    assert_eq!((first.calls(), second.calls()), (0, 3));
+}
+
 /// Returns a process without any model, whose predecessor ended while a turn waited.
 async fn left_waiting() -> World {
     let storage = Storage::new(|_| Mishap::Nothing);

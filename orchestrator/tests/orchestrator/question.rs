@@ -1,22 +1,25 @@
 //! Questions of running tools: one at a time, answered once, and never kept.
 
-use std::{future::pending, sync::Arc};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use everturn_orchestrator::{
     Ask, Error, Invocation, Reply, Tool,
     kernel::{ToolAnswer, ToolSpec},
 };
-use everturn_provider::Scripted;
+use everturn_provider::{Cue, Scripted};
 use everturn_wire::{
     Chunk, ConversationStatus, OutputStream, Question, QuestionAction, QuestionAnswer, QuestionField,
     QuestionKind, QuestionOutcome, Value,
 };
 use futures_util::{FutureExt as _, future::join};
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::{
+    sync::{Notify, mpsc},
+    time::timeout,
+};
 
-use crate::support::{World, answer, ask, builder, lines};
+use crate::support::{World, answer, ask, builder, lines, text};
 
 /// Asks two things at once: for a PIN, and for a page to be opened.
 pub(crate) struct Curious;
@@ -149,6 +152,60 @@ async fn a_question_that_is_withdrawn_while_the_output_is_full_is_settled_at_onc
     watcher.until("question-settled").await;
     assert_eq!(world.orchestrator.status(&world.id).await.unwrap().questions, None);
     assert_eq!(world.status().await, ConversationStatus::Active);
+}
+
+/// Leaves a task behind that asks when it is told to.
+struct Haunted {
+    asks: Arc<Notify>,
+    replies: mpsc::UnboundedSender<Reply>,
+}
+
+#[async_trait]
+impl Tool for Haunted {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "haunted".to_owned(), description: String::new(), parameters: Value::Null }
+    }
+
+    async fn run(&self, call: Invocation) -> ToolAnswer {
+        let (asks, replies) = (self.asks.clone(), self.replies.clone());
+        tokio::spawn(async move {
+            // Once while the call runs, and then whenever it is told to.
+            loop {
+                replies.send(call.people.ask("ghost", "Who is there?", Ask::Login).await).unwrap();
+                asks.notified().await;
+            }
+        });
+        self.asks.notified().await;
+        ToolAnswer::ok("gone")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_outlives_its_call_asks_in_vain() {
+    let asks = Arc::<Notify>::default();
+    let (replies, mut given) = mpsc::unbounded_channel();
+    let provider = Scripted::new([ask("haunted", &["c"]), vec![text("well"), Cue::Hang]]);
+    let world = World::of(builder(provider).tool(Haunted { asks: asks.clone(), replies }));
+    let mut given =
+        async || timeout(Duration::from_secs(60), given.recv()).await.expect("is answered").unwrap();
+    let unasked = async || world.orchestrator.status(&world.id).await.unwrap().questions.is_none();
+    let mut watcher = world.say("hi").await;
+    watcher.until("question-asked").await;
+    // The call ends before its question is answered.
+    asks.notify_one();
+    watcher.until("text-delta well").await;
+    assert_eq!(given().await, Reply::Cancelled);
+    assert!(unasked().await);
+    // Its turn goes on.
+    asks.notify_one();
+    assert_eq!(given().await, Reply::Cancelled);
+    assert!(world.stop().await);
+    let told = watcher.turn().await;
+    assert!(!told.iter().any(|line| line.starts_with("question-asked")), "{told:?}");
+    // Its turn is over.
+    asks.notify_one();
+    assert_eq!(given().await, Reply::Cancelled);
+    assert!(unasked().await);
 }
 
 /// Asks this many questions.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use everturn_orchestrator::kernel::{Budget, Retry, Schedule, Settings};
+use everturn_orchestrator::kernel::{Budget, Retry, Schedule, Settings, StreamEvent};
 use everturn_provider::{Cue, Scripted};
-use everturn_wire::{ConversationStatus, RetryState};
+use everturn_wire::{ConversationStatus, Failure, RetryState};
 use tokio::time::{Instant, advance};
 
-use crate::support::{World, answer, builder, ms_since, refused, refused_with_hint, text};
+use crate::support::{World, answer, builder, failure, ms_since, refused, refused_with_hint, text};
 
 #[tokio::test(start_paused = true)]
 async fn two_refusals_then_an_answer() {
@@ -54,6 +54,17 @@ async fn a_wait_can_be_skipped() {
     assert!(world.orchestrator.retry_now(&world.id).await.unwrap());
     assert!(watcher.turn().await.contains(&"done stop".to_owned()));
     assert_eq!(ms_since(begun), 1_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_instead_of_a_message_is_cut() {
+    let page = Failure { message: format!("x{}", "é".repeat(1 << 20)), ..failure() };
+    let world = World::new(Scripted::new([vec![StreamEvent::Failed(page).into()], answer("hello")]));
+    let mut watcher = world.say("hi").await;
+    let told = watcher.until("provider-retry").await;
+    let message = told.last().unwrap().rsplit(' ').next().unwrap();
+    assert_eq!(message.len(), 4095, "at a character");
+    assert!(watcher.turn().await.contains(&"done stop".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ use everturn_provider::{Cue, Scripted};
 use everturn_wire::Value;
 use tokio::{
     sync::Semaphore,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 
 use crate::{
@@ -128,6 +128,18 @@ async fn nothing_begins_any_more_and_everything_can_be_read() {
     let all = to_the_end(&mut world.watch(Some(Cursor::default())).await).await;
     assert_eq!((count(&all, "user-message"), count(&all, "turn-sealed")), (1, 1), "{all:?}");
     world.orchestrator.down().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_goes_on_if_whoever_asked_for_it_does_not_wait_for_it() {
+    let life = Life::new([vec![text("half "), Cue::Hang]]);
+    let world = life.process().await;
+    let mut watcher = world.say("hi").await;
+    watcher.until("text-delta").await;
+    let asked = timeout(Duration::from_secs(1), world.orchestrator.shutdown(GRACE)).await;
+    assert!(asked.is_err(), "the turn gets its grace");
+    timeout(GRACE, world.orchestrator.down()).await.expect("the shutdown ends");
+    assert!(to_the_end(&mut watcher).await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,6 +32,15 @@ fn talkative() -> Scripted {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_goes_on_while_somebody_watches() {
+    let world = World::new(Scripted::new([refused(), answer("hello")]));
+    let mut watcher = world.say("hi").await;
+    watcher.until("provider-retry").await;
+    drop(world);
+    assert!(watcher.turn().await.contains(&"done stop".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_replay_from_any_place_is_the_rest() {
     let world = World::new(talkative());
     let started = world.start("hi").await.unwrap();

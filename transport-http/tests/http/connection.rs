@@ -80,6 +80,15 @@ async fn is_closed(stream: &mut TcpStream) {
 }
 
 #[tokio::test]
+async fn limits_of_any_size_are_no_limits() {
+    let longest = Duration::MAX;
+    let served = served(ConnectionLimits { head: longest, idle: longest, send: longest, ..limits(2) }).await;
+    let mut kept = connect(&served).await;
+    ask(&mut kept, "/").await;
+    ask(&mut kept, "/").await;
+}
+
+#[tokio::test]
 async fn an_idle_connection_makes_room_for_a_new_one() {
     let served = served(limits(3)).await;
     let mut silent = connect(&served).await;

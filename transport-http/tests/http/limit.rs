@@ -1,5 +1,7 @@
 //! Limits on a client's resources, and their independence from other clients.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use bytes::Bytes;
 use everturn_transport_http::CallLimits;
@@ -41,6 +43,29 @@ async fn a_slow_reader_delays_nobody_and_misses_nothing() {
     slow.read_to_string(&mut told).await.unwrap();
     assert_eq!(told.matches("0123456789abcdef").count(), 1024 * 1024);
     assert!(told.contains(r#""type":"turn-sealed""#) && told.ends_with("0\r\n\r\n"));
+}
+
+#[tokio::test]
+async fn limits_of_any_size_are_no_limits() {
+    let limits = CallLimits {
+        body: usize::MAX,
+        bodies: usize::MAX,
+        body_pause: Duration::MAX,
+        body_time: Duration::MAX,
+        chunks: usize::MAX,
+        window: usize::MAX,
+        list: usize::MAX,
+        streams: usize::MAX,
+        heartbeat: Duration::MAX,
+        hold: Duration::MAX,
+    };
+    let mut world = world_with(limits).await;
+    let stream = post(world.address, "/chat", json!({ "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.answer("Hello");
+    assert!(stream.text().await.contains("turn-sealed"));
+    for path in ["/conversations/c", "/conversations"] {
+        assert_eq!(get(world.address, path).await.status, StatusCode::OK, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -82,6 +82,25 @@ async fn a_silent_peer_is_asked_and_then_let_go() {
 }
 
 #[tokio::test]
+async fn limits_of_any_size_are_no_limits() {
+    let longest = Duration::MAX;
+    let limits = SocketLimits {
+        sockets: usize::MAX,
+        subscriptions: usize::MAX,
+        command: usize::MAX,
+        commands: usize::MAX,
+        send_timeout: longest,
+        ping_every: longest,
+    };
+    let mut world = world_with(limits).await;
+    let mut peer = Peer::connect(world.address).await;
+    peer.say(json!({ "type": "chat.send", "conversationId": "c", "message": "Hi" })).await;
+    world.call().await.answer("Hello");
+    peer.events_until("turn-sealed").await;
+    peer.sync().await;
+}
+
+#[tokio::test]
 async fn a_peer_that_answers_pings_stays() {
     let limits = SocketLimits::default();
     let world = world_with(limits).await;

@@ -133,7 +133,7 @@ impl TurnHost<'_> {
             op,
             model: model.id.clone(),
             model_name: model.name.clone(),
-            provider: model.provider.about(),
+            provider: model.about(),
             trace: self.settings.definition.trace.as_deref().cloned(),
             begun_at: self.shared.clock.now(),
         })
