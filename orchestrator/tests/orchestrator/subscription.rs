@@ -206,15 +206,6 @@ async fn who_may_no_longer_read_is_told_nothing_more() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_turn_that_waits_is_woken_as_long_as_somebody_watches() {
-    let world = World::new(Scripted::new([refused_with_hint(60_000), answer("hello")]));
-    let mut watcher = world.say("hi").await;
-    drop(world);
-    let lines = watcher.until("turn-sealed").await;
-    assert!(lines.contains(&"text-delta hello".to_owned()), "{lines:?}");
-}
-
 #[test]
 fn turns_are_woken_on_another_runtime_after_the_first_has_ended() {
     let runtime = || {
