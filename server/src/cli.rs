@@ -24,8 +24,8 @@ pub(crate) use token::{New, Terms, Token, TokenAction};
 
 /// LLM agent turns that survive transient provider failures.
 ///
-/// When a model's provider is overloaded, rate limited or gone for a while, a turn waits where you can see it, and
-/// finishes. Without a command, everturn serves.
+/// When a model's provider is overloaded, rate limited or unreachable for a while, a turn waits, visibly, and then
+/// finishes. Without a command, everturn runs serve.
 #[derive(Debug, Parser)]
 #[command(name = "everturn", version, args_conflicts_with_subcommands = true, after_help = SETTINGS)]
 pub(crate) struct Cli {
@@ -43,8 +43,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Talk to a model in the terminal
     ///
-    /// Without a message and in a terminal, it is a conversation; /help lists its commands. Type your next message while an
-    /// answer comes: it is sent when the answer ends. While a turn waits for its provider and nothing is typed, Esc cancels the
+    /// Without a message, in a terminal, it opens a conversation; /help lists its commands. You can type your next message while
+    /// an answer arrives: it is sent when the answer ends. While a turn waits for its provider and nothing is typed, Esc cancels the
     /// wait and r skips it; Ctrl-C ends the turn. /model NAME chooses a model, also for a turn that waits, /retry asks again,
     /// /stop ends the answer.
     ///
@@ -74,12 +74,12 @@ pub(crate) enum Command {
     /// turn instead, one JSON object per line.
     #[command(after_help = SETTINGS)]
     Run(Run),
-    /// Run a coding agent, or any client of a model's API, that sits through failures of its provider
+    /// Run a coding agent, or any client of a model API, so that it waits out failures of its provider
     ///
-    /// everturn with claude (or codex, opencode, pi, aider, goose, gemini, qwen, crush, cline; or any program that obeys
+    /// Use everturn with claude (or codex, opencode, pi, aider, goose, gemini, qwen, crush, cline; or any program that obeys
     /// ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL). Its calls pass through a server inside this process,
-    /// unchanged, with the program's own credential, which is kept nowhere. While its provider is overloaded, limited or gone,
-    /// a call waits; everturn calls shows for what. No file of the program is changed. The exit code is the program's.
+    /// unchanged, with the program's own credential, which is kept nowhere. While its provider is overloaded, limited or unreachable,
+    /// a call waits; everturn calls shows why. No file of the program is changed. The exit code is the program's.
     #[command(after_help = SETTINGS)]
     With(With),
     /// List, show, export and delete the conversations that a server keeps in its file
@@ -89,10 +89,10 @@ pub(crate) enum Command {
     /// They are kept in a file beside the conversations that only you can read. Running servers that use it offer them at
     /// once. What the configuration file says can only be changed there.
     Provider(Provider),
-    /// Log in at MCP servers that ask for it, and out again
+    /// Log in to MCP servers that require it, and log out
     ///
-    /// The login is made in a browser, and kept in a file beside the conversations that only you can read. Running servers that
-    /// use it connect at once. Tokens that expire are replaced without you.
+    /// You log in with a browser. The login is kept in a file beside the conversations that only you can read. Running servers that
+    /// use it connect at once. Expiring tokens are renewed automatically.
     Mcp(Mcp),
     /// Make, list, revoke and rotate tokens, so that several people and programs can use one server, each by itself
     ///
@@ -102,35 +102,35 @@ pub(crate) enum Command {
     ///
     /// Servers of a cluster take callers from their configuration files: new NAME --print prints what to add there.
     Token(Token),
-    /// List what administrators and tokens did, newest first, from the audit log beside the data
+    /// List administrative actions and refused requests, newest first, from the audit log beside the data
     Audit(Audit),
-    /// Say which models of a running server are free, and why others are not
+    /// Show which models of a running server are available, and why others are not
     ///
-    /// A model has a line for each of its keys. What is known comes from the turns of that server. A model that failed is
-    /// not worth asking until the moment that is shown.
+    /// A model has a line for each of its keys. The information comes from that server's turns. A model that failed is
+    /// not worth asking until the time shown.
     Targets(Running),
-    /// Say who used what of a running server: requests, tokens, refusals met, waits, and what it cost
+    /// Show who used how much of a running server: requests, tokens, refusals, waits and cost
     ///
     /// Turns that survived met at least one failure of a provider and were answered all the same. A caller is shown its own usage,
     /// the administrator that of all. Prices come from the configuration file of the server.
     Usage(everturn_terminal::Usage),
     /// List the calls of other programs that pass through running servers, and what they wait for; retry or give up one
     ///
-    /// everturn calls retry makes the next try of a call that waits at once, everturn calls give-up ends a call with its last
-    /// refusal. ID is what the list shows; it can be left out if a single call waits.
+    /// everturn calls retry retries a waiting call at once; everturn calls give-up ends a call with its last refusal.
+    /// ID is as the list shows it; it can be left out if only one call waits.
     Calls(everturn_terminal::Calls),
-    /// Say in one line what the calls of running servers wait for, or nothing if none waits: for status lines
+    /// Print what the calls of running servers wait for, in one line, or nothing if none waits: for status lines
     ///
-    /// Programs of `everturn with` have the address of its server in EVERTURN_SERVER.
+    /// Programs run by `everturn with` find the address of its server in EVERTURN_SERVER.
     Status(Status),
-    /// Say which tools the models of a running server are offered, and how the MCP servers are
+    /// List the tools that a running server offers to models, and the state of its MCP servers
     ///
     /// What a server claims about its tools is shown, not believed.
     Tools(Running),
-    /// Say what a failed response is, why, and what a turn would do about it
+    /// Diagnose a failed response: what it is, why, and what a turn would do about it
     ///
-    /// Paste or pipe it in as curl -i or curl -v prints it, or the body alone with --status and --header. What a client
-    /// says of a failure can be explained, too: a traceback, a line of a log.
+    /// Paste or pipe it in as curl -i or curl -v prints it, or the body alone with --status and --header. A client's
+    /// report of a failure works, too: a traceback, a log line.
     Explain(Explain),
     /// Check that a server answers, e.g. as the health check of a container; exits with 1 if it does not
     Health(Health),

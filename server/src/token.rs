@@ -66,7 +66,7 @@ fn new(new: New, callers: &Callers) -> Result<ExitCode> {
     let (shown, file) = (words(&caller.scopes), kept(callers)?);
     let is_first = file.change(|kept| {
         if kept.iter().any(|kept| kept.name == caller.name) {
-            bail!("there is a caller {name} already: `everturn token rotate {name}` makes it another token");
+            bail!("caller {name} already exists: `everturn token rotate {name}` gives it a new token");
         }
         kept.push(caller);
         Ok(kept.len() == 1 && callers.configured.is_empty())

@@ -131,7 +131,7 @@ export class Callers {
   }
 
   async #revoke({ name }) {
-    const sure = await confirm({ title: `Revoke the token of ${name}?`, text: 'It is refused from then on. What it has is kept, and what it began goes on.', action: 'Revoke', keep: 'Keep' });
+    const sure = await confirm({ title: `Revoke the token of ${name}?`, text: 'It stops working. The caller’s data is kept, and turns that it began continue.', action: 'Revoke', keep: 'Keep' });
     if (sure) await this.#does(() => revokeToken(name), name);
   }
 

@@ -308,7 +308,7 @@ export class Conversation {
       if (this.#left) this.#outgoing.begun();
       else if (!this.id) this.#socket.send({ type: 'chat.subscribe', conversationId: this.#name, cursor, extensions: true });
     } catch (error) {
-      this.#onRefused(error instanceof ApiError ? error.message : 'The server cannot be reached. It may have received the message: look before sending it again.');
+      this.#onRefused(error instanceof ApiError ? error.message : 'The server cannot be reached. It may have received the message: check before sending it again.');
     }
   }
 

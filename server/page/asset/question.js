@@ -107,7 +107,7 @@ export class QuestionCard {
     try {
       const answer = { questionId: this.#question.questionId, action, content, via: 'page' };
       if (await send(answer)) return this.#onSettled({ outcome, via: answer.via });
-      this.#problem.textContent = 'Too late: the tool does not wait for an answer any more.';
+      this.#problem.textContent = 'Too late: the tool is no longer waiting for an answer.';
     } catch (error) {
       const isAnswer = error instanceof ApiError;
       this.#problem.textContent = isAnswer ? error.message : 'Not sent: the server cannot be reached. Try again.';

@@ -134,7 +134,7 @@ impl Changeable {
         let NewCaller { name, scopes, until, limits } = new;
         CallerName::parse(&name)?;
         let scope = |text: &String| {
-            let why = || format!("{text:?} is no scope: write chat, calls, proxy or admin");
+            let why = || format!("{text:?} is not a valid scope: use chat, calls, proxy or admin");
             ScopeName::from_str(text, false).map_err(|_| refused(StatusCode::UNPROCESSABLE_ENTITY, why()))
         };
         let scopes = match scopes.is_empty() {
@@ -148,9 +148,7 @@ impl Changeable {
         self.kept()?.change(|kept| {
             let is_taken = self.is_configured(&name) || kept.iter().any(|kept| kept.name == name);
             if is_taken {
-                let why = format!(
-                    "there is a caller {name} already: choose another name, or make it another token"
-                );
+                let why = format!("caller {name} already exists: choose another name, or rotate its token");
                 return Err(refused(StatusCode::CONFLICT, why));
             }
             kept.push(caller);

@@ -7,8 +7,8 @@ use clap::Args;
 use super::ConfigFlag;
 use crate::config::Flags;
 
-/// The file may belong to a running server: all but `delete` only look into it. Conversations that servers share can also be
-/// deleted while these run. Whoever has only a token asks the server: --server.
+/// A running server may have the file open: all commands but `delete` only read it. Conversations that servers share can also
+/// be deleted while these run. If you have only a token, ask the server with --server.
 #[derive(Args, Debug)]
 pub(crate) struct Conversations {
     #[command(subcommand)]

@@ -33,7 +33,7 @@ pub(crate) enum McpAction {
         /// Its name in the configuration
         name: String,
     },
-    /// List the MCP servers of the configuration, and where there is a login
+    /// List the configured MCP servers, and which of them have a login
     List,
 }
 

@@ -22,8 +22,8 @@ pub(crate) struct Provider {
 pub(crate) enum ProviderAction {
     /// Try a provider and add it: its key is asked for, or read from standard input
     ///
-    /// Its models are those that its own list has. A key is never an argument, because others on this machine could see it.
-    /// Exit codes: 0 added, 1 not, because it does not work, 2 wrong usage.
+    /// Its models come from its own list. A key is never an argument, because others on this machine could see it.
+    /// Exit codes: 0 added, 1 not added because it does not work, 2 wrong usage.
     Add(Add),
     /// List the providers: where they come from, and the last characters of their keys
     List,
@@ -44,7 +44,7 @@ pub(crate) struct Add {
     /// Another address of its API, e.g. http://127.0.0.1:8000/v1
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// Offer only these models: names, patterns like gpt-5*, and with ! what to leave out; may be repeated
+    /// Offer only these models: names, patterns like gpt-5*, or exclusions that begin with !; may be repeated
     #[arg(long = "model", value_name = "PATTERN")]
     pub(crate) models: Vec<String>,
     /// Read the key from this environment variable

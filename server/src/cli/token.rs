@@ -21,7 +21,7 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenAction {
-    /// Make a token for a new caller, and print it, this once
+    /// Create a token for a new caller; it is printed only this once
     New(New),
     /// List the callers
     List {
@@ -29,7 +29,7 @@ pub(crate) enum TokenAction {
         #[arg(long)]
         json: bool,
     },
-    /// Refuse the token of a caller from now on, and end its connections; what it has is kept
+    /// Revoke a caller's token and end its connections; its data is kept
     Revoke {
         /// Its name, as `list` prints it
         name: String,
@@ -41,7 +41,7 @@ pub(crate) enum TokenAction {
         #[command(flatten)]
         terms: Terms,
     },
-    /// Make another token for a caller in place of its present one, also after it was revoked
+    /// Replace a caller's token with a new one, even if it was revoked
     Rotate {
         /// Its name, as `list` prints it
         name: String,
@@ -58,7 +58,7 @@ pub(crate) struct New {
     /// What it may use; may be repeated [default: chat and calls]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     pub(crate) scopes: Vec<ScopeName>,
-    /// When the token expires: a date, at whose end (UTC), or a moment like 2027-01-31T12:00:00Z; without it, never
+    /// When the token expires: at the end of a date (UTC), or at a time like 2027-01-31T12:00:00Z [default: never]
     #[arg(long, value_name = "DATE")]
     pub(crate) until: Option<String>,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct Terms {
     /// Calls to models in a minute; beyond that, they wait for the next one; none = no limit
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     requests_per_minute: Option<Limit>,
-    /// Tokens of these calls in a minute, sent and answered
+    /// Input and output tokens of these calls in a minute
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     tokens_per_minute: Option<Limit>,
     /// Tokens of these calls in a day (UTC)
@@ -110,13 +110,10 @@ fn pattern(text: &str) -> Result<String, String> {
     }
     // It could be meant as none of them, or as no limit.
     if matches!(text, "none" | "all" | "") {
-        return Err(
-            "write '*' for all models; a caller that may use none has no use for its token: revoke it"
-                .to_owned(),
-        );
+        return Err("write '*' for all models; to allow none, revoke the caller's token".to_owned());
     }
     Err(format!(
-        "models are named NAME/MODEL: write */{text} for one of any provider, or {text}/* for all of one"
+        "models are named NAME/MODEL: write */{text} for a model of any provider, or {text}/* for all models of one provider"
     ))
 }
 

@@ -102,7 +102,7 @@ pub(crate) async fn attempt(made: &Made) -> Result<Tried, Problem> {
             },
             None => Problem {
                 advice: Some("Name its models, or change the pattern.".to_owned()),
-                ..Problem::plain(format!("No model of {name} is for conversations and matches."))
+                ..Problem::plain(format!("No conversation model of {name} matches."))
             },
         });
     }

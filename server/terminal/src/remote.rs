@@ -162,7 +162,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_slice(&self.body).with_context(|| format!("{} answered something else", self.call))
+        serde_json::from_slice(&self.body).with_context(|| format!("unexpected response from {}", self.call))
     }
 }
 

@@ -61,7 +61,7 @@ async fn a_form_is_asked_for_field_by_field_and_asked_again_if_it_does_not_fit()
     let provider = Loopback::start([call(), said("Done."), call(), said("As you wish.")]).await;
     let mut terminal = Terminal::new(&home(&provider), &["chat"]);
     terminal.until("\n>").await;
-    terminal.enter("/decline", "No tool asks anything.").await;
+    terminal.enter("/decline", "No tool is asking a question.").await;
     terminal.until_ends("\n>").await;
     terminal.enter("book a room", "hotel asks you").await;
     terminal.until("1/3 Guests (a whole number, 1 to 4)").await;

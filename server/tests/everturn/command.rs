@@ -170,7 +170,7 @@ async fn a_message_that_arrives_after_its_turn_could_not_be_taken_back() {
     terminal.press("/cancel\r").await;
     terminal.enter("/model", "route/both").await;
     gate.open();
-    terminal.until("Too late: it is sent already: second\n> second").await;
+    terminal.until("Too late, already sent: second\n> second").await;
     hold.send_replace(false);
     terminal.until("Two.").await;
     assert_eq!(asked(&provider), ["first", "second"]);

@@ -153,10 +153,7 @@ async fn what_does_not_work_is_explained_and_not_kept() {
             Reply::json(404, &json!({})),
             "The list of models of mine could not be read.\nCheck the base URL, or name its models.",
         ),
-        (
-            Reply::json(200, &json!({ "data": [] })),
-            "No model of mine is for conversations and matches.\nName its models",
-        ),
+        (Reply::json(200, &json!({ "data": [] })), "No conversation model of mine matches.\nName its models"),
     ] {
         let provider = Loopback::start([reply]).await;
         let home = Home::empty();

@@ -123,7 +123,7 @@ async fn another_conversation_is_begun_or_chosen_even_while_a_turn_waits() {
     terminal.enter("something else", "Two.\n\n>").await;
     terminal.enter("/conversations", "plan my week  (waits until ").await;
     terminal.until("\u{25cf}  1  ").await;
-    terminal.until("/conversations NUMBER goes on with one; a part of its title is enough.\n\n>").await;
+    terminal.until("/conversations NUMBER continues one; part of its title is enough.\n\n>").await;
     terminal.press("/conversations nothing\r").await;
     terminal.until("No conversation has \"nothing\" in its title").await;
     terminal.until_ends("\n>").await;

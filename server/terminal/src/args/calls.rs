@@ -24,7 +24,7 @@ pub struct Calls {
 /// What is to be done with a call.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CallOrder {
-    /// Make the next try of a call that waits at once
+    /// Retry a waiting call at once
     Retry {
         /// The call, as the list shows it [default: the only one that waits]
         id: Option<String>,

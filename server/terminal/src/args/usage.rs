@@ -11,7 +11,7 @@ pub struct Usage {
     /// The server.
     #[command(flatten)]
     pub running: Running,
-    /// What there is a row for; several are separated by commas
+    /// What to group rows by; separate several with commas
     #[arg(long, value_name = "KEY", value_delimiter = ',', default_value = "caller,model")]
     pub(crate) by: Vec<Key>,
     /// The first day, in UTC, e.g. 2026-11-01 [default: 29 days before the last]

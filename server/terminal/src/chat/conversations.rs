@@ -64,7 +64,7 @@ impl Conversations {
         if found.len() > LISTED {
             rows.push(format!("      and {} older", found.len() - LISTED));
         }
-        format!("{}\n/conversations NUMBER goes on with one; a part of its title is enough.", rows.join("\n"))
+        format!("{}\n/conversations NUMBER continues one; part of its title is enough.", rows.join("\n"))
     }
 }
 

@@ -64,7 +64,7 @@ impl Questions {
             (_, QuestionOutcome::Accepted) => format!("Answered {asker}."),
             (_, QuestionOutcome::Declined) => format!("Declined to answer {asker}."),
             (_, QuestionOutcome::Cancelled) => format!("The question of {asker} was dismissed."),
-            _ => format!("{asker} does not wait for an answer any more."),
+            _ => format!("{asker} is no longer waiting for an answer."),
         };
         is_shown.then_some(told)
     }

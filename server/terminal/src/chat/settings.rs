@@ -44,7 +44,7 @@ pub(super) fn asked(words: &str) -> Result<Asked> {
     }
     if let Some((_, chain)) = words.split_first().filter(|(word, _)| **word == FALLBACK) {
         let Some(chain) = Chain::of_words(chain) else {
-            bail!("{FALLBACK} needs a model, and what is asked when that fails. {USAGE}")
+            bail!("{FALLBACK} needs a model, and the models to ask when it fails. {USAGE}")
         };
         return Ok(Asked { all, change: Some(Asking::Chain(chain)) });
     }
@@ -95,7 +95,7 @@ pub(super) async fn answer(asked: Asked, id: &ConversationId, remote: &Remote<'_
         // There is no conversation before the first message.
         None if asked.change.is_none() => match remote.get("/retry").await? {
             Some(answer) => Ok(told(&answer.read()?)),
-            None => bail!("the server knows no retry settings: upgrade it"),
+            None => bail!("the server does not support retry settings: upgrade it"),
         },
         None => {
             bail!("this conversation has not begun: say something first, or write /settings all NAME VALUE")
@@ -157,7 +157,7 @@ mod tests {
             ("preset", "preset has no value. /settings shows"),
             ("retries 3", "there is no setting retries. /settings shows"),
             ("maxRetries many", "maxRetries must be a whole number"),
-            ("fallback", "fallback needs a model, and what is asked when that fails. /settings shows"),
+            ("fallback", "fallback needs a model, and the models to ask when it fails. /settings shows"),
             ("enabled 3", "enabled must be true or false"),
         ] {
             let error = change(line).unwrap_err();

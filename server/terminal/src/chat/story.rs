@@ -62,7 +62,7 @@ pub(super) struct Queued {
 impl Queued {
     /// Says that it could not be withdrawn.
     pub(super) fn too_late(&self) -> Line {
-        Line::Note(format!("Too late: it is sent already: {}", wording::one_line(&self.text, MESSAGE)))
+        Line::Note(format!("Too late, already sent: {}", wording::one_line(&self.text, MESSAGE)))
     }
 }
 

@@ -38,7 +38,7 @@ const UNATTENDED: &str = "nobody is there to answer";
 pub(super) const NOT_ASKED: &str = "No call waits for approval.";
 
 /// Shown when a person answers although no tool asks.
-pub(super) const NO_QUESTION: &str = "No tool asks anything.";
+pub(super) const NO_QUESTION: &str = "No tool is asking a question.";
 
 /// Shown when there is no message to withdraw.
 pub(super) const NOTHING_QUEUED: &str = "No message is queued.";

@@ -155,7 +155,8 @@ impl<W: Write> Transcript<'_, W> {
                 format!("The turn {}{comma}{}", pending.words(calendar), name.join(" "))
             }
             (false, _) => {
-                "The turn is unfinished: a server is at it, or goes on with it when one starts.".to_owned()
+                "The turn is unfinished: a server is running it, or will resume it when one starts."
+                    .to_owned()
             }
         };
         self.printer.block(Ink::Warning, "", &words)?;

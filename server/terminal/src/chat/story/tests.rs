@@ -252,7 +252,7 @@ async fn queued_messages_are_taken_in_or_left_over() {
     assert_eq!(story.queued, [queued("two")]);
     story.queued[0].is_unwanted = true;
     let (_, err, _) = tell_to(&mut story, [EventBody::Steering { text: "two".to_owned() }]);
-    assert_eq!(err, "Too late: it is sent already: two\n> two\n");
+    assert_eq!(err, "Too late, already sent: two\n> two\n");
 }
 
 #[tokio::test(start_paused = true)]
