@@ -110,13 +110,8 @@ impl Turn {
         let outcome = if is_cancelled { CompactionOutcome::Cancelled } else { CompactionOutcome::Failed };
         self.end_compaction(outcome, message, fx);
         self.bring_back(fx);
-        match &mut self.phase {
-            Phase::Streaming(streaming) => {
-                // The provider has told so far, and will charge for it.
-                let (usage, step) = (streaming.usage.take(), streaming.op.step);
-                self.settle_usage(usage, &self.step_id(step), fx);
-                self.abandon_step(fx);
-            }
+        match &self.phase {
+            Phase::Streaming(_) => self.abandon_step(fx),
             Phase::Tools(_) => {
                 self.keep_report();
                 self.answer_all(now, &ToolAnswer::error(INTERRUPTED), fx);

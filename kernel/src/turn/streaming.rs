@@ -146,8 +146,8 @@ impl Turn {
 
     /// Ends an interrupted stream. Text stays, and so do calls with a result. Subscribers receive a result for each
     /// other call that was shown, but history drops those calls so that the next request is valid.
-    pub(super) fn abandon_step(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
-        let (mut streaming, step_id) = self.take_stream(fx)?;
+    pub(super) fn abandon_step(&mut self, fx: &mut Effects) {
+        let Some((mut streaming, step_id)) = self.take_stream(fx) else { return };
         if streaming.calls.iter().all(|open| open.answer().is_none()) {
             drop_idle_echoes(&mut streaming.pieces);
         }
@@ -160,10 +160,10 @@ impl Turn {
         for open in streaming.calls.iter().filter(|open| open.answer().is_none()) {
             fx.tell(open.result_event(&step_id, &ToolAnswer::error(INTERRUPTED), None));
         }
-        Some((streaming, step_id))
     }
 
-    /// Takes the streamed content out of the phase and adds its token counts. The caller enters the next phase.
+    /// Takes the streamed content out of the phase and adds its token counts: those told so far are charged, however the
+    /// step ends. The caller enters the next phase.
     fn take_stream(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
         let Phase::Streaming(streaming) = &mut self.phase else { return None };
         let empty = Streaming::new(streaming.op, streaming.ledger.clone(), streaming.since);
