@@ -114,7 +114,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     let silence = Silence { silent_ms: 20_000, left_ms: Some(280_000), alive: true };
     let refused = Failure { retryable: false, ..limited() };
     let (failure, because) = (limited(), Because::Offline);
-    let hold = Hold { failure, wait_ms: 5_000, shared: false, because, in_budget: false, open_ended: false };
+    let hold = Hold { failure, wait_ms: 5_000, shared: true, because, in_budget: false, open_ended: false };
     vec![
         ("streaming", told(false, speech())),
         ("streaming-echoed", told(false, echoed_speech())),
@@ -267,7 +267,7 @@ fn called_turns() -> Vec<(&'static str, Turn)> {
 
 /// The latest formats: of turns with one target, of turns over a route, of turns with checked calls, of turns that
 /// make a summary, must report or have calls for their caller, and of turns with a wait that the budget is not charged for.
-const TODAY: [&str; 6] = ["v1.1", "v2.1", "v3.1", "v4", "v4.1", "v1.2"];
+const TODAY: [&str; 6] = ["v1.1", "v2.1", "v3.1", "v4", "v4.1", "v1.3"];
 
 /// Returns the format in which a turn is saved today.
 fn today(name: &str) -> &'static str {
@@ -292,7 +292,7 @@ fn read(format: &str, name: &str) -> String {
 
 /// Returns the formats that have a file of this name.
 fn formats(name: &str) -> impl Iterator<Item = &'static str> {
-    let older = ["v1", "v2", "v3", "v4"].into_iter();
+    let older = ["v1", "v1.2", "v2", "v3", "v4"].into_iter();
     let older = older.filter(move |format| *format != today(name) && file(format, name).exists());
     older.chain([today(name)])
 }

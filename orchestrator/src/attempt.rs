@@ -19,6 +19,8 @@ const PAGE: usize = 256;
 pub(crate) struct Attempts {
     kept: VecDeque<FailedAttempt>,
     step: u32,
+    /// Number of retries of the current series before which nobody was asked.
+    unasked: u32,
 }
 
 impl Attempts {
@@ -51,12 +53,37 @@ impl Attempts {
         if rest.starts_with(b"step-complete\"") {
             self.step += 1;
         } else if rest.starts_with(b"provider-retry\"") {
-            self.kept.extend(serde_json::from_slice(json).ok().and_then(|event| failed(event, self.step)));
+            let failed = serde_json::from_slice(json).ok().and_then(|event| self.failed(event));
+            self.kept.extend(failed);
             if self.kept.len() > MOST {
                 self.kept.pop_front();
             }
         }
         rest.starts_with(b"turn-sealed\"")
+    }
+
+    /// Returns the failed attempt behind a retry. `None` if another turn found the failure, so that no attempt was made.
+    fn failed(&mut self, retry: Retry) -> Option<FailedAttempt> {
+        if retry.attempt == 0 {
+            self.unasked = 0;
+        }
+        if retry.shared.is_some() {
+            self.unasked += 1;
+            return None;
+        }
+        Some(FailedAttempt {
+            turn_id: retry.turn_id,
+            step: self.step,
+            attempt: retry.attempt.saturating_sub(self.unasked),
+            target: retry.failed_target,
+            category: retry.category,
+            code: retry.code,
+            message: brief(retry.message),
+            failed_at: retry.next_at?.saturating_sub(retry.delay_ms),
+            latency_ms: retry.latency_ms,
+            wait_ms: Some(retry.delay_ms),
+            because: retry.because,
+        })
     }
 
     /// Returns all attempts, including the one that ended the turn.
@@ -83,26 +110,6 @@ struct Retry {
     because: Option<Because>,
     failed_target: Option<String>,
     latency_ms: Option<u64>,
-}
-
-/// Returns the failed attempt behind a retry. `None` if another turn found the failure, so that no attempt was made.
-fn failed(retry: Retry, step: u32) -> Option<FailedAttempt> {
-    if retry.shared.is_some() {
-        return None;
-    }
-    Some(FailedAttempt {
-        turn_id: retry.turn_id,
-        step,
-        attempt: retry.attempt,
-        target: retry.failed_target,
-        category: retry.category,
-        code: retry.code,
-        message: brief(retry.message),
-        failed_at: retry.next_at?.saturating_sub(retry.delay_ms),
-        latency_ms: retry.latency_ms,
-        wait_ms: Some(retry.delay_ms),
-        because: retry.because,
-    })
 }
 
 /// Truncates a message.
@@ -139,7 +146,7 @@ mod tests {
             .map(|it| (it.step, it.attempt, it.target, it.code, it.failed_at, it.latency_ms))
             .collect();
         let first = (0, 0, Some("a/m".to_owned()), None, 0, Some(7));
-        assert_eq!(told, [first, (1, 1, None, Some("529".to_owned()), 1_000, None)], "one was not asked");
+        assert_eq!(told, [first, (1, 0, None, Some("529".to_owned()), 1_000, None)], "one was not asked");
     }
 
     #[test]

@@ -269,7 +269,7 @@ impl Streaming {
     /// Announces the end of retries, if there were any, and which target answered.
     fn recovered(&self, targets: &[Target], fx: &mut Effects) {
         if self.ledger.retries > 0 {
-            let (attempts, outcome) = (self.ledger.retries, RetryOutcome::Recovered);
+            let (attempts, outcome) = (self.ledger.made(), RetryOutcome::Recovered);
             let target = targets.get(self.ledger.target).map(|target| target.name.clone());
             fx.tell(EventBody::RetryEnded { attempts, outcome, message: None, target });
         }

@@ -263,11 +263,14 @@ impl Invariants {
                 self.rewinds += 1;
                 self.chain.rewind();
             }
-            EventBody::ProviderRetry { attempt, delay_ms, next_at, clamped, budget_left_ms, .. } => {
+            EventBody::ProviderRetry {
+                attempt, delay_ms, next_at, clamped, shared, budget_left_ms, ..
+            } => {
                 ensure!(self.errors == 0, "a retry after the error");
                 let clamped = *clamped == Some(true);
                 let is_charged = budget_left_ms.is_some();
                 self.chain.scheduled(*attempt, *delay_ms, next_at.map(Millis), clamped, is_charged)?;
+                self.chain.asked(*shared != Some(true));
             }
             EventBody::TargetSwitched { from, to, role, .. } => {
                 ensure!(from != to, "a switch from {from} to itself");
