@@ -104,6 +104,10 @@ pub enum EventBody {
         tool_name: String,
         /// The arguments: any JSON.
         input: Value,
+        /// True if it was told before: what is left of a step is told again after `step-rewound`. Such a repetition is an
+        /// extension event.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<bool>,
     },
     /// Live output of a running tool. Transient.
     ToolOutput {
@@ -138,6 +142,9 @@ pub enum EventBody {
         /// The questions that the call asked people, as kept with the result.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         questions: Vec<SettledQuestion>,
+        /// True if it was told before, as with `tool-call`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<bool>,
     },
     /// Token counts of a step.
     Usage {

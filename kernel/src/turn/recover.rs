@@ -114,10 +114,18 @@ impl Turn {
             }
         }
         for open in &streaming.calls {
-            fx.tell(open.called_event(&step_id));
+            fx.tell(told_again(open.called_event(&step_id)));
             if let Some(answer) = open.answer() {
-                fx.tell(open.result_event(&step_id, answer, None));
+                fx.tell(told_again(open.result_event(&step_id, answer, None)));
             }
         }
     }
+}
+
+/// Marks a call or a result that was saved, and so published, before.
+fn told_again(mut event: EventBody) -> EventBody {
+    if let EventBody::ToolCall { again, .. } | EventBody::ToolResult { again, .. } = &mut event {
+        *again = Some(true);
+    }
+    event
 }

@@ -6,8 +6,8 @@ use everturn_wire::{EventBody, Failure, Role, StepId};
 
 use super::{Turn, streaming::drop_idle_echoes};
 use crate::{
-    AfterContent, Effects,
-    call::{CallState, OpenCall},
+    AfterContent, Effects, ToolAnswer,
+    call::{CallState, OpenCall, WITHDRAWN},
     phase::{Phase, Piece, Streaming},
 };
 
@@ -36,6 +36,10 @@ impl Turn {
             self.withdrawn = mem::take(&mut streaming.pieces);
         }
         let step_id = StepId::new(&self.id, streaming.op.step);
+        // For those who cannot take back what they were told: there, each call gets one result.
+        for open in &streaming.calls {
+            fx.tell(open.result_event(&step_id, &ToolAnswer::error(WITHDRAWN), None));
+        }
         fx.tell(EventBody::StepRewound { step_id, reason: reason.into() });
     }
 

@@ -120,8 +120,8 @@ fn eager_tools_that_ran_do_not_run_again() {
     assert_snapshot!(end.join("\n"), @r#"
     20 step-rewound reason="the server restarted while this step was streaming"
     20 text-delta delta="See:"
-    20 tool-call input={"n":1} toolCallId="a" toolName="read"
-    20 tool-result content="42" isError=false toolCallId="a" toolName="read"
+    20 tool-call again=true input={"n":1} toolCallId="a" toolName="read"
+    20 tool-result again=true content="42" isError=false toolCallId="a" toolName="read"
     20 step-complete decodeMs=20 genTotalMs=20 ttftMs=0
     20 | Assistant text text="See:"
     20 | Assistant tool-call input={"n":1} toolCallId="a" toolName="read"
