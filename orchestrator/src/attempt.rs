@@ -21,6 +21,8 @@ pub(crate) struct Attempts {
     step: u32,
     /// Number of retries of the current series before which nobody was asked.
     unasked: u32,
+    /// The number of the next attempt of the series.
+    next: u32,
 }
 
 impl Attempts {
@@ -51,15 +53,42 @@ impl Attempts {
         // Skip parsing: a turn may have many events, and few of them matter.
         let rest = json.strip_prefix(br#"{"type":""#).unwrap_or_default();
         if rest.starts_with(b"step-complete\"") {
-            self.step += 1;
+            (self.step, self.next) = (self.step + 1, 0);
         } else if rest.starts_with(b"provider-retry\"") {
             let failed = serde_json::from_slice(json).ok().and_then(|event| self.failed(event));
-            self.kept.extend(failed);
-            if self.kept.len() > MOST {
-                self.kept.pop_front();
-            }
+            self.keep(failed);
+        } else if rest.starts_with(b"compaction-started\"") {
+            let refused = serde_json::from_slice(json).ok().and_then(|event| self.refused(event));
+            self.keep(refused);
+            self.next = 0;
+        } else if rest.starts_with(b"compaction-completed\"") {
+            self.next = 0;
         }
         rest.starts_with(b"turn-sealed\"")
+    }
+
+    fn keep(&mut self, failed: Option<FailedAttempt>) {
+        self.kept.extend(failed);
+        if self.kept.len() > MOST {
+            self.kept.pop_front();
+        }
+    }
+
+    /// Returns the attempt that an overflow ended. `None` if no request was refused.
+    fn refused(&self, compaction: Compaction) -> Option<FailedAttempt> {
+        Some(FailedAttempt {
+            turn_id: compaction.turn_id,
+            step: self.step,
+            attempt: self.next,
+            target: compaction.failed_target,
+            category: Some(Category::ContextOverflow),
+            code: compaction.code,
+            message: brief(compaction.message.unwrap_or_default()),
+            failed_at: compaction.failed_at?,
+            latency_ms: compaction.latency_ms,
+            wait_ms: Some(0),
+            because: None,
+        })
     }
 
     /// Returns the failed attempt behind a retry. `None` if another turn found the failure, so that no attempt was made.
@@ -71,6 +100,7 @@ impl Attempts {
             self.unasked += 1;
             return None;
         }
+        self.next = (retry.attempt + 1).saturating_sub(self.unasked);
         Some(FailedAttempt {
             turn_id: retry.turn_id,
             step: self.step,
@@ -109,6 +139,18 @@ struct Retry {
     shared: Option<bool>,
     because: Option<Because>,
     failed_target: Option<String>,
+    latency_ms: Option<u64>,
+}
+
+/// The fields of a `compaction-started` event about the refused request.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Compaction {
+    turn_id: TurnId,
+    message: Option<String>,
+    code: Option<String>,
+    failed_target: Option<String>,
+    failed_at: Option<u64>,
     latency_ms: Option<u64>,
 }
 

@@ -726,6 +726,14 @@ export interface CompactionStartedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The HTTP status of the refusal as text, if known. */
+  code?: string;
+  /** When it did, in epoch milliseconds. */
+  failedAt?: number;
+  /** The target that refused the request, as `provider/model`; absent if none did. */
+  failedTarget?: string;
+  /** Time from the call to the refusal, in milliseconds. */
+  latencyMs?: number;
   /** The failure, if an overflow is the cause: the provider's refusal, verbatim, or that the request barely fits. */
   message?: string;
 }

@@ -412,6 +412,18 @@ pub enum EventBody {
         /// The failure, if an overflow is the cause: the provider's refusal, verbatim, or that the request barely fits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// The HTTP status of the refusal as text, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
+        /// The target that refused the request, as `provider/model`; absent if none did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_target: Option<String>,
+        /// When it did, in epoch milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_at: Option<u64>,
+        /// Time from the call to the refusal, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        latency_ms: Option<u64>,
     },
     /// Extension: the compaction ended; sent once per `compaction-started`. The summary is kept as a `system` chunk.
     /// Transient.

@@ -40,7 +40,7 @@ impl Turn {
             return self.give_up(now, failure, RetryOutcome::NotRetryable.into(), schedule, fx);
         }
         if self.compacts_on(&failure) {
-            return self.compact(now, (CompactionCause::Overflow, Some(failure.message)), schedule, fx);
+            return self.compact(now, (CompactionCause::Overflow, Some(failure)), schedule, fx);
         }
         let op = streaming.op;
         if self.is_summary_ahead() {

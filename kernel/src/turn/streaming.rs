@@ -59,6 +59,7 @@ impl Turn {
             StreamEvent::Summary(summary) => self.on_summary(now, *summary, schedule, fx),
             StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
             StreamEvent::Failed(failure) => {
+                self.count_call();
                 let failed = self.asked();
                 self.hints.note(now, &failed, &failure);
                 self.on_failed(now, failure, schedule, fx);
@@ -73,6 +74,14 @@ impl Turn {
         let gives_up_at = left_ms.map(|left_ms| now.plus(left_ms).0);
         let step_id = StepId::new(&self.id, streaming.op.step);
         fx.tell(EventBody::ProviderSilent { step_id, silent_ms, gives_up_at, alive });
+    }
+
+    /// Counts the call that ends now, unless it is for a summary.
+    pub(super) fn count_call(&mut self) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        if !mem::replace(&mut streaming.is_over, true) && streaming.ledger.summarizing.is_none() {
+            self.answer_calls = self.answer_calls.saturating_add(1);
+        }
     }
 
     fn note_first_token(&mut self) {
@@ -104,6 +113,7 @@ impl Turn {
     fn on_finished(&mut self, now: Millis, reason: &FinishReason, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let is_empty = streaming.is_empty();
+        self.count_call();
         let reason = done_reason(reason);
         if is_empty {
             return self.on_empty(now, &reason, schedule, fx);
@@ -165,6 +175,7 @@ impl Turn {
     /// Takes the streamed content out of the phase and adds its token counts: those told so far are charged, however the
     /// step ends. The caller enters the next phase.
     fn take_stream(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
+        self.count_call();
         let Phase::Streaming(streaming) = &mut self.phase else { return None };
         let empty = Streaming::new(streaming.op, streaming.ledger.clone(), streaming.since);
         let streaming = mem::replace(streaming, empty);

@@ -402,7 +402,16 @@ fn report() -> Vec<EventBody> {
 fn compaction() -> Vec<EventBody> {
     let started = |cause| {
         let message = (cause == CompactionCause::Overflow).then(|| "HTTP 400: 9 tokens are too many".into());
-        EventBody::CompactionStarted { step_id: step(), cause, message }
+        let is_refused = cause == CompactionCause::Overflow;
+        EventBody::CompactionStarted {
+            step_id: step(),
+            cause,
+            message,
+            code: is_refused.then(|| "400".into()),
+            failed_target: is_refused.then(|| "key/model".into()),
+            failed_at: is_refused.then_some(1_700_000_000_000),
+            latency_ms: is_refused.then_some(140),
+        }
     };
     let completed = |outcome, message: Option<&str>| EventBody::CompactionCompleted {
         step_id: step(),
