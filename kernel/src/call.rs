@@ -18,6 +18,9 @@ const INTERRUPTED_BY_CRASH: &str = "(tool failed: interrupted by a restart; it i
 /// Result for the model when a stop or a failure ended the turn before the call completed.
 pub(crate) const INTERRUPTED: &str = "(tool failed: interrupted, the turn ended before it was done)";
 
+/// Result for people when the answer that contains the call is withdrawn.
+pub(crate) const WITHDRAWN: &str = "(tool failed: not run, the answer broke off and starts again)";
+
 /// Result for the model when its report fits the schema.
 const REPORTED: &str = "The report was accepted.";
 
@@ -95,6 +98,7 @@ impl OpenCall {
             tool_call_id: self.call.id.clone(),
             tool_name: self.call.name.clone(),
             input: self.input(),
+            again: None,
         }
     }
 
@@ -123,6 +127,7 @@ impl OpenCall {
             duration_ms: ran_ms,
             decisions: self.decisions.clone(),
             questions: self.questions.clone(),
+            again: None,
         }
     }
 

@@ -21,6 +21,9 @@ pub struct Ledger {
     /// Number of retries that do not count against the schedule's maximum: a person requested them while the provider
     /// was silent, or the schedule exempted them ([`crate::Ask::uncounted`]).
     pub uncounted: u32,
+    /// Number of retries before which nobody was asked, because others were refused or come first. They are not reported as
+    /// retries.
+    pub(crate) unasked: u32,
     /// Number of counted calls before the last failed reply. Only for a turn that must report: there, a failed reply is
     /// followed by another call of the same step, and its retries are counted from zero.
     pub earlier: u32,
@@ -133,6 +136,7 @@ impl Ledger {
             earlier: self.calls(),
             retries: 0,
             uncounted: 0,
+            unasked: 0,
             last: None,
             summarizing: None,
             compacted: Compacted::No,
@@ -143,6 +147,11 @@ impl Ledger {
     /// Returns the number of counted calls of the step, with the one that is being made.
     pub(crate) fn calls(&self) -> u32 {
         self.counted().saturating_add(self.earlier).saturating_add(1)
+    }
+
+    /// Returns the number of retries that follow a call, as they are reported.
+    pub(crate) fn made(&self) -> u32 {
+        self.retries.saturating_sub(self.unasked)
     }
 
     /// Returns the number of retries that count against the schedule's maximum.

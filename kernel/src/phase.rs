@@ -57,6 +57,8 @@ pub(crate) struct Streaming {
     pub(crate) usage: Option<Usage>,
     /// What else the provider reports of its answer. Not saved: it comes at the end.
     pub(crate) reported: Option<Box<Reported>>,
+    /// Whether the call has ended, and was counted. Not saved: something else is waited for then.
+    pub(crate) is_over: bool,
     /// Whether subscribers were told that the provider is silent.
     pub(crate) is_silent: bool,
     /// Whether a person asked for this call. It is then made regardless of the health of its target.
@@ -75,6 +77,7 @@ impl Streaming {
             places: Vec::new(),
             usage: None,
             reported: None,
+            is_over: false,
             is_silent: false,
             by_person: false,
         }

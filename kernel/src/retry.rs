@@ -40,6 +40,9 @@ impl<'a> Retry<'a> {
 }
 
 /// Decides how long to wait before a retry. Pure: the same input always gives the same result.
+///
+/// After ten retries of a step, or as many as the turn has targets, the kernel waits at least 100 ms before each further one,
+/// which the budget must allow. So a schedule that never waits and never gives up cannot ask in a tight loop, or for ever.
 pub trait Schedule {
     /// Returns the wait before a retry; `None` = give up.
     ///

@@ -49,6 +49,9 @@ pub struct Snapshot {
     target: usize,
     #[serde(default, skip_serializing_if = "is_zero")]
     is_chosen: bool,
+    /// Absent if each was a step or was retried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answer_calls: Option<u32>,
     #[serde(default, skip_serializing_if = "is_zero")]
     retries: u32,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -136,6 +139,8 @@ impl Turn {
             steps: self.steps,
             target: self.target,
             is_chosen: self.is_chosen,
+            answer_calls: Some(self.answer_calls)
+                .filter(|calls| *calls != self.steps.saturating_add(self.retries)),
             retries: self.retries,
             waited_ms: self.waited_ms,
             first_token_at: self.first_token_at,
@@ -188,6 +193,7 @@ impl Turn {
             steps: snapshot.steps,
             target,
             is_chosen: snapshot.is_chosen,
+            answer_calls: snapshot.answer_calls.unwrap_or(snapshot.steps.saturating_add(snapshot.retries)),
             retries: snapshot.retries,
             waited_ms: snapshot.waited_ms,
             first_token_at: snapshot.first_token_at,

@@ -54,6 +54,8 @@ pub struct Turn {
     pub(crate) target: usize,
     /// Whether a person chose that target.
     pub(crate) is_chosen: bool,
+    /// Number of calls for an answer that have ended, over all steps. Those for summaries are not among them.
+    pub(crate) answer_calls: u32,
     /// Number of retries scheduled so far, over all steps.
     pub(crate) retries: u32,
     pub(crate) waited_ms: u64,
@@ -148,6 +150,7 @@ impl Turn {
             revision: 1,
             started_at: now,
             steps: 0,
+            answer_calls: 0,
             retries: 0,
             waited_ms: 0,
             first_token_at: None,

@@ -114,7 +114,7 @@ fn turns() -> Vec<(&'static str, Turn)> {
     let silence = Silence { silent_ms: 20_000, left_ms: Some(280_000), alive: true };
     let refused = Failure { retryable: false, ..limited() };
     let (failure, because) = (limited(), Because::Offline);
-    let hold = Hold { failure, wait_ms: 5_000, shared: false, because, in_budget: false, open_ended: false };
+    let hold = Hold { failure, wait_ms: 5_000, shared: true, because, in_budget: false, open_ended: false };
     vec![
         ("streaming", told(false, speech())),
         ("streaming-echoed", told(false, echoed_speech())),
@@ -220,7 +220,12 @@ fn summarizing_turns() -> Vec<(&'static str, Turn)> {
     let waits = vec![fails(0, limited()), Input::GoTo(1), fails(1, too_long), fails(2, limited())];
     let told = |inputs| tell(settings.clone(), &Delays::patient(), inputs);
     let asks = [waits.clone(), vec![Input::RetryNow]].concat();
-    vec![("summarizing-backoff", told(waits)), ("summarizing-streaming", told(asks))]
+    let again = [asks.clone(), vec![fails(3, limited())]].concat();
+    vec![
+        ("summarizing-backoff", told(waits)),
+        ("summarizing-streaming", told(asks)),
+        ("retried-summary", told(again)),
+    ]
 }
 
 /// Returns a turn that must report, after one failed reply and with a report kept beside a failed call.
@@ -266,8 +271,9 @@ fn called_turns() -> Vec<(&'static str, Turn)> {
 }
 
 /// The latest formats: of turns with one target, of turns over a route, of turns with checked calls, of turns that
-/// make a summary, must report or have calls for their caller, and of turns with a wait that the budget is not charged for.
-const TODAY: [&str; 6] = ["v1.1", "v2.1", "v3.1", "v4", "v4.1", "v1.2"];
+/// make a summary, must report or have calls for their caller, of turns with a wait that the budget is not charged for, and of
+/// turns that have asked again for a summary.
+const TODAY: [&str; 7] = ["v1.1", "v2.1", "v3.1", "v4", "v4.1", "v1.3", "v4.2"];
 
 /// Returns the format in which a turn is saved today.
 fn today(name: &str) -> &'static str {
@@ -277,6 +283,7 @@ fn today(name: &str) -> &'static str {
         Some("summarizing" | "caller") => TODAY[3],
         Some("reporting") => TODAY[4],
         Some("held") => TODAY[5],
+        Some("retried") => TODAY[6],
         _ => TODAY[0],
     }
 }
@@ -292,7 +299,7 @@ fn read(format: &str, name: &str) -> String {
 
 /// Returns the formats that have a file of this name.
 fn formats(name: &str) -> impl Iterator<Item = &'static str> {
-    let older = ["v1", "v2", "v3", "v4"].into_iter();
+    let older = ["v1", "v1.2", "v2", "v3", "v4"].into_iter();
     let older = older.filter(move |format| *format != today(name) && file(format, name).exists());
     older.chain([today(name)])
 }

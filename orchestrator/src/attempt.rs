@@ -19,6 +19,10 @@ const PAGE: usize = 256;
 pub(crate) struct Attempts {
     kept: VecDeque<FailedAttempt>,
     step: u32,
+    /// Number of retries of the current series before which nobody was asked.
+    unasked: u32,
+    /// The number of the next attempt of the series.
+    next: u32,
 }
 
 impl Attempts {
@@ -49,14 +53,67 @@ impl Attempts {
         // Skip parsing: a turn may have many events, and few of them matter.
         let rest = json.strip_prefix(br#"{"type":""#).unwrap_or_default();
         if rest.starts_with(b"step-complete\"") {
-            self.step += 1;
+            (self.step, self.next) = (self.step + 1, 0);
         } else if rest.starts_with(b"provider-retry\"") {
-            self.kept.extend(serde_json::from_slice(json).ok().and_then(|event| failed(event, self.step)));
-            if self.kept.len() > MOST {
-                self.kept.pop_front();
-            }
+            let failed = serde_json::from_slice(json).ok().and_then(|event| self.failed(event));
+            self.keep(failed);
+        } else if rest.starts_with(b"compaction-started\"") {
+            let refused = serde_json::from_slice(json).ok().and_then(|event| self.refused(event));
+            self.keep(refused);
+            self.next = 0;
+        } else if rest.starts_with(b"compaction-completed\"") {
+            self.next = 0;
         }
         rest.starts_with(b"turn-sealed\"")
+    }
+
+    fn keep(&mut self, failed: Option<FailedAttempt>) {
+        self.kept.extend(failed);
+        if self.kept.len() > MOST {
+            self.kept.pop_front();
+        }
+    }
+
+    /// Returns the attempt that an overflow ended. `None` if no request was refused.
+    fn refused(&self, compaction: Compaction) -> Option<FailedAttempt> {
+        Some(FailedAttempt {
+            turn_id: compaction.turn_id,
+            step: self.step,
+            attempt: self.next,
+            target: compaction.failed_target,
+            category: Some(Category::ContextOverflow),
+            code: compaction.code,
+            message: brief(compaction.message.unwrap_or_default()),
+            failed_at: compaction.failed_at?,
+            latency_ms: compaction.latency_ms,
+            wait_ms: Some(0),
+            because: None,
+        })
+    }
+
+    /// Returns the failed attempt behind a retry. `None` if another turn found the failure, so that no attempt was made.
+    fn failed(&mut self, retry: Retry) -> Option<FailedAttempt> {
+        if retry.attempt == 0 {
+            self.unasked = 0;
+        }
+        if retry.shared.is_some() {
+            self.unasked += 1;
+            return None;
+        }
+        self.next = (retry.attempt + 1).saturating_sub(self.unasked);
+        Some(FailedAttempt {
+            turn_id: retry.turn_id,
+            step: self.step,
+            attempt: retry.attempt.saturating_sub(self.unasked),
+            target: retry.failed_target,
+            category: retry.category,
+            code: retry.code,
+            message: brief(retry.message),
+            failed_at: retry.next_at?.saturating_sub(retry.delay_ms),
+            latency_ms: retry.latency_ms,
+            wait_ms: Some(retry.delay_ms),
+            because: retry.because,
+        })
     }
 
     /// Returns all attempts, including the one that ended the turn.
@@ -85,24 +142,16 @@ struct Retry {
     latency_ms: Option<u64>,
 }
 
-/// Returns the failed attempt behind a retry. `None` if another turn found the failure, so that no attempt was made.
-fn failed(retry: Retry, step: u32) -> Option<FailedAttempt> {
-    if retry.shared.is_some() {
-        return None;
-    }
-    Some(FailedAttempt {
-        turn_id: retry.turn_id,
-        step,
-        attempt: retry.attempt,
-        target: retry.failed_target,
-        category: retry.category,
-        code: retry.code,
-        message: brief(retry.message),
-        failed_at: retry.next_at?.saturating_sub(retry.delay_ms),
-        latency_ms: retry.latency_ms,
-        wait_ms: Some(retry.delay_ms),
-        because: retry.because,
-    })
+/// The fields of a `compaction-started` event about the refused request.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Compaction {
+    turn_id: TurnId,
+    message: Option<String>,
+    code: Option<String>,
+    failed_target: Option<String>,
+    failed_at: Option<u64>,
+    latency_ms: Option<u64>,
 }
 
 /// Truncates a message.
@@ -139,7 +188,7 @@ mod tests {
             .map(|it| (it.step, it.attempt, it.target, it.code, it.failed_at, it.latency_ms))
             .collect();
         let first = (0, 0, Some("a/m".to_owned()), None, 0, Some(7));
-        assert_eq!(told, [first, (1, 1, None, Some("529".to_owned()), 1_000, None)], "one was not asked");
+        assert_eq!(told, [first, (1, 0, None, Some("529".to_owned()), 1_000, None)], "one was not asked");
     }
 
     #[test]

@@ -726,6 +726,14 @@ export interface CompactionStartedEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** The HTTP status of the refusal as text, if known. */
+  code?: string;
+  /** When it did, in epoch milliseconds. */
+  failedAt?: number;
+  /** The target that refused the request, as `provider/model`; absent if none did. */
+  failedTarget?: string;
+  /** Time from the call to the refusal, in milliseconds. */
+  latencyMs?: number;
   /** The failure, if an overflow is the cause: the provider's refusal, verbatim, or that the request barely fits. */
   message?: string;
 }
@@ -975,7 +983,7 @@ export interface FailedAttempt {
   turnId: TurnId;
   /** 0-based number of the step. */
   step: number;
-  /** 0-based number of the attempt within its step, as `provider-retry` counts. */
+  /** 0-based number of the attempt within its step, as `provider-retry` counts, without waits before which nobody was asked. */
   attempt: number;
   /** The provider's error, truncated to 500 characters. */
   message: string;
@@ -2302,6 +2310,11 @@ export interface ToolCallEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /**
+   * True if it was told before: what is left of a step is told again after `step-rewound`. Such a repetition is an
+   * extension event.
+   */
+  again?: boolean;
 }
 
 /** Whether the model may or must call tools. */
@@ -2396,6 +2409,8 @@ export interface ToolResultEvent {
   conversationId: ConversationId;
   /** The turn; absent on `status` only. */
   turnId: TurnId;
+  /** True if it was told before, as with `tool-call`. */
+  again?: boolean;
   /** Decisions on whether the call may run, as kept with the result. Empty if the call needed no permission. */
   decisions?: Array<Decision>;
   /** How long the tool ran, in milliseconds. */

@@ -104,6 +104,10 @@ pub enum EventBody {
         tool_name: String,
         /// The arguments: any JSON.
         input: Value,
+        /// True if it was told before: what is left of a step is told again after `step-rewound`. Such a repetition is an
+        /// extension event.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<bool>,
     },
     /// Live output of a running tool. Transient.
     ToolOutput {
@@ -138,6 +142,9 @@ pub enum EventBody {
         /// The questions that the call asked people, as kept with the result.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         questions: Vec<SettledQuestion>,
+        /// True if it was told before, as with `tool-call`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<bool>,
     },
     /// Token counts of a step.
     Usage {
@@ -405,6 +412,18 @@ pub enum EventBody {
         /// The failure, if an overflow is the cause: the provider's refusal, verbatim, or that the request barely fits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// The HTTP status of the refusal as text, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
+        /// The target that refused the request, as `provider/model`; absent if none did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_target: Option<String>,
+        /// When it did, in epoch milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_at: Option<u64>,
+        /// Time from the call to the refusal, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        latency_ms: Option<u64>,
     },
     /// Extension: the compaction ended; sent once per `compaction-started`. The summary is kept as a `system` chunk.
     /// Transient.

@@ -41,6 +41,8 @@ pub(super) struct RouteRecord {
     #[serde(skip_serializing_if = "is_zero")]
     walled_ms: u64,
     #[serde(skip_serializing_if = "is_zero")]
+    unasked: u32,
+    #[serde(skip_serializing_if = "is_zero")]
     faults: u32,
     #[serde(skip_serializing_if = "is_zero")]
     earlier: u32,
@@ -125,6 +127,7 @@ pub(super) fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: Route
         out,
         walls,
         walled_ms,
+        unasked,
         faults,
         earlier,
         budget,
@@ -148,6 +151,7 @@ pub(super) fn ledger(target: usize, last: Option<Box<RetryRecord>>, route: Route
         out,
         walls,
         walled_ms,
+        unasked,
         faults,
         earlier,
         budget,
@@ -166,6 +170,7 @@ impl RouteRecord {
             out: ledger.out.clone(),
             walls: ledger.walls,
             walled_ms: ledger.walled_ms,
+            unasked: ledger.unasked,
             faults: ledger.faults,
             earlier: ledger.earlier,
             budget: ledger.budget,

@@ -105,6 +105,7 @@ impl From<&Phase> for PhaseRecord {
                     places: _,
                     usage,
                     reported: _,
+                    is_over: _,
                     is_silent,
                     by_person,
                 } = streaming;

@@ -48,8 +48,9 @@ impl Turn {
             // made by the first.
             Phase::Streaming(streaming) if self.takes_retry_now() => {
                 let (op, mut ledger) = (streaming.op, streaming.ledger.clone());
-                ledger.uncounted = ledger.uncounted.saturating_add(1);
                 let waited_s = now.since(streaming.since) / 1000;
+                self.count_call();
+                ledger.uncounted = ledger.uncounted.saturating_add(1);
                 let message = format!("no answer for {waited_s} s; asked again by a person");
                 let failure = Failure::new(Category::Timeout, true, message);
                 let backoff = Backoff::after(now, op, ledger, 0, Charge::Budget);

@@ -1,6 +1,6 @@
 //! Compaction: replaces the older part of a history that does not fit the model's context, then asks the step again.
 
-use alloc::{boxed::Box, format, string::String};
+use alloc::{boxed::Box, format};
 use core::mem;
 
 use everturn_wire::{
@@ -99,18 +99,28 @@ impl Turn {
         self.on_failed(now, Failure::new(Category::ContextOverflow, false, message), schedule, fx);
     }
 
-    /// Starts a summary. `message`: the refusal that calls for it.
+    /// Starts a summary. `refusal`: what calls for it.
     pub(super) fn compact(
         &mut self,
         now: Millis,
-        (cause, message): (CompactionCause, Option<String>),
+        (cause, refusal): (CompactionCause, Option<Failure>),
         schedule: &dyn Schedule,
         fx: &mut Effects,
     ) {
         let Phase::Streaming(streaming) = &mut self.phase else { return };
         let (op, answering) = (streaming.op, streaming.ledger.clone());
         self.end_retries(RetryOutcome::NotRetryable, None, fx);
-        fx.tell(EventBody::CompactionStarted { step_id: self.step_id(op.step), cause, message });
+        let (message, code) = refusal.map_or((None, None), |refusal| (Some(refusal.message), refusal.code));
+        fx.tell(EventBody::CompactionStarted {
+            step_id: self.step_id(op.step),
+            cause,
+            message,
+            code,
+            // Filled in by the host, which made the call.
+            failed_target: None,
+            failed_at: None,
+            latency_ms: None,
+        });
         let (target, is_chosen, out) = (self.target, self.is_chosen, answering.out.clone());
         let summarizing = Some(Box::new(Summarizing { cause, target, is_chosen, out }));
         // From here on, the step asks the targets that summarize.
@@ -234,7 +244,9 @@ impl Turn {
             return self.ask(now, op.next(), ledger);
         };
         ledger.target = self.target;
-        self.enter(Phase::Streaming(Streaming::new(op, ledger, now)));
+        // It is not made.
+        let over = Streaming { is_over: true, ..Streaming::new(op, ledger, now) };
+        self.enter(Phase::Streaming(over));
         self.on_failed(now, failure, schedule, fx);
     }
 

@@ -39,6 +39,7 @@ impl Turn {
             return self.give_up(now, failure, given_up, schedule, fx);
         }
         ledger.uncounted = ledger.uncounted.saturating_add(1);
+        ledger.unasked = ledger.unasked.saturating_add(shared.into());
         let backoff = Backoff { held: true, ..Backoff::after(now, op, ledger, delay_ms, charge) };
         // Holds use up no retry, so there is no maximum to show.
         let told = Told { shared, because: Some(because), ..Told::default() };

@@ -59,12 +59,9 @@ impl Turn {
     fn recover_stream(&mut self, now: Millis, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let op = streaming.op;
-        let tools_started = streaming.calls.iter().any(OpenCall::has_begun);
-        if !self.is_summarizing() {
+        if streaming.calls.iter().any(OpenCall::has_begun) {
+            // Repeating the call would run the tools again, so the step ends with what is known.
             fx.tell(EventBody::StepRewound { step_id: self.step_id(op.step), reason: RESTARTED.into() });
-        }
-        if tools_started {
-            // Repeating the call would run them again, so the step ends with what is known.
             self.tell_again(fx);
             self.complete_step(now, fx);
             if self.may_recover(now, fx) {
@@ -72,6 +69,12 @@ impl Turn {
             }
             return;
         }
+        match self.is_summarizing() {
+            // Nobody has seen anything of a summary.
+            true => self.settle_own_usage(fx),
+            false => self.rewind(RESTARTED, fx),
+        }
+        let Phase::Streaming(streaming) = &self.phase else { return };
         let fresh = Streaming::new(op.next(), streaming.ledger.clone(), now);
         self.enter(Phase::Streaming(fresh));
         self.may_recover(now, fx);
@@ -111,10 +114,18 @@ impl Turn {
             }
         }
         for open in &streaming.calls {
-            fx.tell(open.called_event(&step_id));
+            fx.tell(told_again(open.called_event(&step_id)));
             if let Some(answer) = open.answer() {
-                fx.tell(open.result_event(&step_id, answer, None));
+                fx.tell(told_again(open.result_event(&step_id, answer, None)));
             }
         }
     }
+}
+
+/// Marks a call or a result that was saved, and so published, before.
+fn told_again(mut event: EventBody) -> EventBody {
+    if let EventBody::ToolCall { again, .. } | EventBody::ToolResult { again, .. } = &mut event {
+        *again = Some(true);
+    }
+    event
 }

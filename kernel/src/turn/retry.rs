@@ -16,6 +16,13 @@ use crate::{
 /// and no provider said that waiting helps.
 const MOST_FAULTS: u32 = 3;
 
+/// Number of retries of a step that may come at once; with more targets, as many as there are targets.
+const MOST_AT_ONCE: usize = 10;
+
+/// Minimum wait before those that follow, in milliseconds. A provider that fails at once would otherwise be asked in a tight
+/// loop by a schedule that never waits, and no budget would end it.
+const LEAST_WAIT_MS: u64 = 100;
+
 impl Turn {
     pub(super) fn on_failed(
         &mut self,
@@ -33,7 +40,7 @@ impl Turn {
             return self.give_up(now, failure, RetryOutcome::NotRetryable.into(), schedule, fx);
         }
         if self.compacts_on(&failure) {
-            return self.compact(now, (CompactionCause::Overflow, Some(failure.message)), schedule, fx);
+            return self.compact(now, (CompactionCause::Overflow, Some(failure)), schedule, fx);
         }
         let op = streaming.op;
         if self.is_summary_ahead() {
@@ -104,7 +111,9 @@ impl Turn {
         let is_same = targets.get(ledger.target).is_some_and(|failed| next.is_same_request(failed));
         let own_ms = failure.hint_ms.filter(|_| is_same).unwrap_or(0);
         let hint_ms = if ask.clamped { 0 } else { own_ms.max(self.hints.left_ms(now, next)) };
-        let delay_ms = wait_ms(ask.wait).max(hint_ms).min(LONGEST_WAIT_MS);
+        let is_at_once = (ledger.made() as usize) < MOST_AT_ONCE.max(targets.len());
+        let least_ms = if is_at_once { 0 } else { LEAST_WAIT_MS };
+        let delay_ms = wait_ms(ask.wait).max(hint_ms).max(least_ms).min(LONGEST_WAIT_MS);
         self.afford(now, ledger, delay_ms, Charge::of(&ask))?;
         Ok(Decided { ask, delay_ms })
     }

@@ -2,12 +2,12 @@
 
 use core::mem;
 
-use everturn_wire::{EventBody, Failure, Role};
+use everturn_wire::{EventBody, Failure, Role, StepId};
 
 use super::{Turn, streaming::drop_idle_echoes};
 use crate::{
-    AfterContent, Effects,
-    call::{CallState, OpenCall},
+    AfterContent, Effects, ToolAnswer,
+    call::{CallState, OpenCall, WITHDRAWN},
     phase::{Phase, Piece, Streaming},
 };
 
@@ -18,16 +18,29 @@ impl Turn {
         self.settings.after_content == AfterContent::Rewind && streaming.calls.iter().all(is_pending)
     }
 
-    /// Withdraws the shown part of this step. Its tokens still count.
+    /// Withdraws what was shown of this step, if anything was. Its tokens still count.
     pub(super) fn take_back(&mut self, failure: &Failure, fx: &mut Effects) {
+        match &self.phase {
+            Phase::Streaming(streaming) if streaming.first_token_at.is_some() => {
+                self.rewind(&failure.message, fx);
+            }
+            _ => self.settle_own_usage(fx),
+        }
+    }
+
+    /// Withdraws what was shown of this step, also what is not known any more.
+    pub(super) fn rewind(&mut self, reason: &str, fx: &mut Effects) {
         self.settle_own_usage(fx);
         let Phase::Streaming(streaming) = &mut self.phase else { return };
-        let (step, is_shown) = (streaming.op.step, streaming.first_token_at.is_some());
-        let pieces = mem::take(&mut streaming.pieces);
-        if is_shown {
-            self.withdrawn = pieces;
-            fx.tell(EventBody::StepRewound { step_id: self.step_id(step), reason: failure.message.clone() });
+        if streaming.first_token_at.is_some() {
+            self.withdrawn = mem::take(&mut streaming.pieces);
         }
+        let step_id = StepId::new(&self.id, streaming.op.step);
+        // For those who cannot take back what they were told: there, each call gets one result.
+        for open in &streaming.calls {
+            fx.tell(open.result_event(&step_id, &ToolAnswer::error(WITHDRAWN), None));
+        }
+        fx.tell(EventBody::StepRewound { step_id, reason: reason.into() });
     }
 
     /// Restores what was withdrawn if the step ends before anything replaced it.

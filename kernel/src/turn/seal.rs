@@ -9,7 +9,7 @@ use crate::{
     Effects, GiveUp, Ledger, Millis, Outcome, ToolAnswer,
     call::{INTERRUPTED, OpenCall},
     hint::Hints,
-    phase::Phase,
+    phase::{Backoff, Phase},
 };
 
 impl Turn {
@@ -38,7 +38,7 @@ impl Turn {
         // An internal fault interrupts retries; that is not giving up, so it is not reported as such.
         let is_given_up = given_up.outcome != RetryOutcome::Cancelled;
         let ledger = if is_given_up { self.ledger() } else { Ledger::default() };
-        let retries = Some(ledger.retries).filter(|count| *count > 0);
+        let retries = Some(ledger.made()).filter(|count| *count > 0);
         let waited_ms = Some(ledger.waited_ms).filter(|wait| *wait > 0);
         let GiveUp { outcome: ended, detail } = given_up;
         self.leave(now, ended, Some(detail.as_ref().unwrap_or(&failure.message)), fx);
@@ -110,13 +110,8 @@ impl Turn {
         let outcome = if is_cancelled { CompactionOutcome::Cancelled } else { CompactionOutcome::Failed };
         self.end_compaction(outcome, message, fx);
         self.bring_back(fx);
-        match &mut self.phase {
-            Phase::Streaming(streaming) => {
-                // The provider has told so far, and will charge for it.
-                let (usage, step) = (streaming.usage.take(), streaming.op.step);
-                self.settle_usage(usage, &self.step_id(step), fx);
-                self.abandon_step(fx);
-            }
+        match &self.phase {
+            Phase::Streaming(_) => self.abandon_step(fx),
             Phase::Tools(_) => {
                 self.keep_report();
                 self.answer_all(now, &ToolAnswer::error(INTERRUPTED), fx);
@@ -139,8 +134,11 @@ impl Turn {
     pub(super) fn end_retries(&self, outcome: RetryOutcome, message: Option<&str>, fx: &mut Effects) {
         // A retry that is still waiting was scheduled but not made.
         let (is_chain, attempts) = match &self.phase {
-            Phase::Streaming(streaming) => (streaming.is_retry(), streaming.ledger.retries),
-            Phase::Backoff(backoff) => (true, backoff.ledger.retries.saturating_sub(1)),
+            Phase::Streaming(streaming) => (streaming.is_retry(), streaming.ledger.made()),
+            Phase::Backoff(Backoff { ledger, .. }) => {
+                let is_asked = ledger.last.as_deref().is_none_or(|last| !last.shared);
+                (true, ledger.made().saturating_sub(is_asked.into()))
+            }
             Phase::Tools(_) | Phase::Sealed(_) => return,
         };
         if is_chain || outcome == RetryOutcome::TooLong {

@@ -59,6 +59,7 @@ impl Turn {
             StreamEvent::Summary(summary) => self.on_summary(now, *summary, schedule, fx),
             StreamEvent::Finished(reason) => self.on_finished(now, &reason, schedule, fx),
             StreamEvent::Failed(failure) => {
+                self.count_call();
                 let failed = self.asked();
                 self.hints.note(now, &failed, &failure);
                 self.on_failed(now, failure, schedule, fx);
@@ -73,6 +74,14 @@ impl Turn {
         let gives_up_at = left_ms.map(|left_ms| now.plus(left_ms).0);
         let step_id = StepId::new(&self.id, streaming.op.step);
         fx.tell(EventBody::ProviderSilent { step_id, silent_ms, gives_up_at, alive });
+    }
+
+    /// Counts the call that ends now, unless it is for a summary.
+    pub(super) fn count_call(&mut self) {
+        let Phase::Streaming(streaming) = &mut self.phase else { return };
+        if !mem::replace(&mut streaming.is_over, true) && streaming.ledger.summarizing.is_none() {
+            self.answer_calls = self.answer_calls.saturating_add(1);
+        }
     }
 
     fn note_first_token(&mut self) {
@@ -104,6 +113,7 @@ impl Turn {
     fn on_finished(&mut self, now: Millis, reason: &FinishReason, schedule: &dyn Schedule, fx: &mut Effects) {
         let Phase::Streaming(streaming) = &self.phase else { return };
         let is_empty = streaming.is_empty();
+        self.count_call();
         let reason = done_reason(reason);
         if is_empty {
             return self.on_empty(now, &reason, schedule, fx);
@@ -146,8 +156,8 @@ impl Turn {
 
     /// Ends an interrupted stream. Text stays, and so do calls with a result. Subscribers receive a result for each
     /// other call that was shown, but history drops those calls so that the next request is valid.
-    pub(super) fn abandon_step(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
-        let (mut streaming, step_id) = self.take_stream(fx)?;
+    pub(super) fn abandon_step(&mut self, fx: &mut Effects) {
+        let Some((mut streaming, step_id)) = self.take_stream(fx) else { return };
         if streaming.calls.iter().all(|open| open.answer().is_none()) {
             drop_idle_echoes(&mut streaming.pieces);
         }
@@ -160,11 +170,12 @@ impl Turn {
         for open in streaming.calls.iter().filter(|open| open.answer().is_none()) {
             fx.tell(open.result_event(&step_id, &ToolAnswer::error(INTERRUPTED), None));
         }
-        Some((streaming, step_id))
     }
 
-    /// Takes the streamed content out of the phase and adds its token counts. The caller enters the next phase.
+    /// Takes the streamed content out of the phase and adds its token counts: those told so far are charged, however the
+    /// step ends. The caller enters the next phase.
     fn take_stream(&mut self, fx: &mut Effects) -> Option<(Streaming, StepId)> {
+        self.count_call();
         let Phase::Streaming(streaming) = &mut self.phase else { return None };
         let empty = Streaming::new(streaming.op, streaming.ledger.clone(), streaming.since);
         let streaming = mem::replace(streaming, empty);
@@ -269,7 +280,7 @@ impl Streaming {
     /// Announces the end of retries, if there were any, and which target answered.
     fn recovered(&self, targets: &[Target], fx: &mut Effects) {
         if self.ledger.retries > 0 {
-            let (attempts, outcome) = (self.ledger.retries, RetryOutcome::Recovered);
+            let (attempts, outcome) = (self.ledger.made(), RetryOutcome::Recovered);
             let target = targets.get(self.ledger.target).map(|target| target.name.clone());
             fx.tell(EventBody::RetryEnded { attempts, outcome, message: None, target });
         }

@@ -136,6 +136,12 @@ impl Turn {
         self.steps
     }
 
+    /// Returns the number of calls for an answer that have ended, failed ones included, over all steps; without calls for
+    /// summaries, and without those that a restart repeated.
+    pub fn answer_calls(&self) -> u32 {
+        self.answer_calls
+    }
+
     /// Returns the number of retries scheduled so far, over all steps. For a sealed turn, the number made.
     pub fn retries(&self) -> u32 {
         self.retries

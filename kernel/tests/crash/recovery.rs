@@ -1,11 +1,12 @@
 //! How often a turn is recovered, and what is published about it.
 
-use everturn_kernel::{FinishReason, Input, Settings};
+use everturn_kernel::{Effect, Effects, FinishReason, Input, Op, Settings, StreamEvent, Turn};
+use everturn_wire::{Category, Chunk, Failure, Usage};
 use insta::assert_snapshot;
 
 use everturn_testkit::{
-    Beat, Run, Script, Tool, World,
-    beat::{call, finish, overloaded, says, text},
+    Beat, Delays, Run, START, Script, Tool, World,
+    beat::{call, finish, overloaded, says, text, thought, usage},
 };
 
 /// Ends the process each time the run first reaches `mark`.
@@ -119,8 +120,8 @@ fn eager_tools_that_ran_do_not_run_again() {
     assert_snapshot!(end.join("\n"), @r#"
     20 step-rewound reason="the server restarted while this step was streaming"
     20 text-delta delta="See:"
-    20 tool-call input={"n":1} toolCallId="a" toolName="read"
-    20 tool-result content="42" isError=false toolCallId="a" toolName="read"
+    20 tool-call again=true input={"n":1} toolCallId="a" toolName="read"
+    20 tool-result again=true content="42" isError=false toolCallId="a" toolName="read"
     20 step-complete decodeMs=20 genTotalMs=20 ttftMs=0
     20 | Assistant text text="See:"
     20 | Assistant tool-call input={"n":1} toolCallId="a" toolName="read"
@@ -149,4 +150,40 @@ fn a_step_is_never_given_up_because_of_orderly_shutdowns() {
     }
     let transcript = world.log().transcript();
     assert!(!transcript.contains("error") && transcript.matches("step-rewound").count() == 9, "{transcript}");
+}
+
+/// Returns what the turn keeps and uses if its step was shown, saved by an orderly shutdown and asked again, and then this
+/// happens.
+fn after_restart(then: impl IntoIterator<Item = Input>) -> (Vec<Chunk>, Option<Usage>) {
+    let speaks = vec![thought("Hm."), text("Hel"), usage(10, 2), Beat::Hang];
+    let mut world = World::new(Script::one_step([speaks]));
+    world.say_in(5, Input::Checkpoint);
+    assert!(matches!(world.begin(), Run::Stuck), "it hangs");
+    let mut turn = Turn::restore(world.saved().expect("it was saved")).expect("it is restored");
+    let (schedule, mut fx) = (Delays::patient(), Effects::new());
+    for input in [Input::Recover].into_iter().chain(then) {
+        turn.handle(START, input, &schedule, &mut fx);
+        // It may be saved and restored at any time.
+        turn = Turn::restore(turn.snapshot()).expect("it is restored");
+    }
+    assert!(turn.outcome().is_some(), "the turn ends");
+    let kept = |effect| match effect {
+        Effect::Keep(_, chunk) if !matches!(chunk, Chunk::Error(_)) => Some(chunk),
+        _ => None,
+    };
+    (fx.drain().filter_map(kept).collect(), turn.usage())
+}
+
+#[test]
+fn what_a_restart_withdrew_is_kept_if_nothing_replaces_it() {
+    let says = |event| Input::Provider(Op { step: 0, attempt: 1 }, event);
+    let fails = |category, retryable| says(StreamEvent::Failed(Failure::new(category, retryable, "no")));
+    let shown = |text: &str| Chunk::Text { text: text.into() };
+    let used = Some(Usage { input_tokens: 10, output_tokens: 2, ..Usage::default() });
+    let whole = (vec![Chunk::Thinking { text: "Hm.".into(), echo: None }, shown("Hel")], used);
+    assert_eq!(after_restart([Input::Abort]), whole);
+    assert_eq!(after_restart([fails(Category::Auth, false)]), whole);
+    assert_eq!(after_restart([fails(Category::Overloaded, true), Input::Abort]), whole);
+    let replaced = after_restart([says(StreamEvent::Text("Ha".into())), Input::Abort]);
+    assert_eq!(replaced, (vec![shown("Ha")], used));
 }

@@ -100,7 +100,7 @@ fn a_stop_keeps_the_partial_text_and_what_it_used_so_far() {
     50 > abort
     50 usage usage={"inputTokens":10,"outputTokens":2}
     50 | Assistant text text="Hel"
-    50 done durationMs=50 firstTokenMs=0 reason="aborted" usage={"inputTokens":10,"outputTokens":2}
+    50 done contextSize=12 durationMs=50 firstTokenMs=0 reason="aborted" usage={"inputTokens":10,"outputTokens":2}
     50 turn-sealed
     "#);
 }

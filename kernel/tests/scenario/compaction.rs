@@ -297,3 +297,17 @@ fn what_follows_a_failed_summary_waits_for_the_hint_of_its_target() {
     assert_eq!((world.log().sleeps(), calls(&world).len()), (vec![40_000], 3));
     assert_eq!(turn.outcome().expect("it is sealed").failure, None);
 }
+
+#[test]
+fn calls_for_an_answer_are_counted_without_those_for_summaries_or_after_crashes() {
+    let summaries = vec![overloaded(), overloaded(), vec![summary("They spoke of the weather.")]];
+    let script = script_of(vec![overflow(), overloaded(), says("It rains.")], summaries);
+    let (_, turn) = run(&script);
+    assert_eq!((turn.answer_calls(), turn.steps(), turn.retries()), (3, 1, 3));
+    for at in 0..40 {
+        let mut world = World::new(script.clone());
+        world.crash_at(at);
+        let turn = world.run().sealed().expect("the turn ends");
+        assert_eq!(turn.answer_calls(), 3, "crash at {at}:\n{}", world.transcript());
+    }
+}

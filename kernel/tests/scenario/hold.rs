@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use everturn_testkit::{
     Beat, Delays, Script,
-    beat::{overloaded, says},
+    beat::{failed, overloaded, says},
     play,
 };
 
@@ -48,13 +48,35 @@ fn a_call_that_is_put_off_uses_up_no_attempt() {
     20000 > sleep 1000
     21000 status retry=asking/1 status="active"
     21000 > call 0.2
-    21000 retry-ended attempts=2 outcome="recovered"
+    21000 retry-ended attempts=1 outcome="recovered"
     21000 text-delta delta="Hello"
     21000 step-complete decodeMs=0 genTotalMs=0 ttftMs=0
     21000 | Assistant text text="Hello"
     21000 done durationMs=21000 firstTokenMs=21000 reason="stop"
     21000 turn-sealed
     "#);
+}
+
+#[test]
+fn what_a_turn_gave_up_after_does_not_count_what_was_put_off() {
+    let refused = vec![failed(Failure::new(Category::Auth, false, "HTTP 401"))];
+    let script = |attempts: Vec<Vec<Beat>>| Script {
+        schedule: Some(Delays::new([1_000])),
+        ..Script::one_step(attempts)
+    };
+    let held = || held(20_000, true);
+    let told = play(&script(vec![held(), overloaded(), held(), refused.clone()]));
+    assert!(told.contains(r#"retry-ended attempts=1 message="HTTP 401" outcome="not-retryable""#), "{told}");
+    assert!(told.contains(r#"error category="auth" message="HTTP 401" retries=1 waitedMs=41000"#), "{told}");
+    let told = play(&script(vec![held(), refused]));
+    assert!(told.contains(r#"retry-ended attempts=0 message="HTTP 401" outcome="not-retryable""#), "{told}");
+    assert!(told.contains(r#"error category="auth" message="HTTP 401" waitedMs=20000"#), "{told}");
+    let stopped = |beats| play(&Script { outside: vec![(21_500, Input::Abort)], ..script(beats) });
+    for beats in [vec![held(), held()], vec![held(), overloaded(), held()]] {
+        let made = beats.len() - 2;
+        let told = stopped(beats);
+        assert!(told.contains(&format!("retry-ended attempts={made} outcome=\"cancelled\"")), "{told}");
+    }
 }
 
 /// The host found it affordable earlier, when a little more was left.

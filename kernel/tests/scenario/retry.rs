@@ -1,6 +1,8 @@
 //! Failures before and after content.
 
-use everturn_kernel::{Budget, FinishReason, StreamEvent};
+use std::time::Duration;
+
+use everturn_kernel::{Budget, FinishReason, Retry, Schedule, Settings, StreamEvent, Target};
 use everturn_wire::{Category, DoneReason, EventBody, Failure};
 use insta::assert_snapshot;
 
@@ -315,4 +317,31 @@ fn no_wait_ends_after_the_deadline() {
     };
     assert!(deadline(5_000).contains("reason=\"stop\""), "it ends at the deadline");
     assert!(deadline(4_999).contains("the next attempt would be in 5 s, the budget leaves 4 s"));
+}
+
+/// Asks again at once, for ever.
+struct AtOnce;
+
+impl Schedule for AtOnce {
+    fn delay_for(&self, _: &Retry<'_>) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+}
+
+#[test]
+fn a_schedule_that_never_waits_does_not_ask_in_a_tight_loop_or_for_ever() {
+    let run = |targets: usize, max_wait_ms| {
+        let targets = (0..targets).map(|number| Target::new("key", number.to_string())).collect();
+        let budget = Budget { max_wait_ms: Some(max_wait_ms), ..Budget::default() };
+        let settings = Settings { targets, budget, ..Settings::default() };
+        let mut world =
+            World::new(Script { settings, ..Script::one_step([overloaded()]) }).with_schedule(AtOnce);
+        world.run().sealed().expect("the turn ends");
+        world.check();
+        assert!(world.transcript().contains(r#"outcome="too-long""#), "{}", world.transcript());
+        world.log().sleeps().into_iter().filter(|ms| *ms > 0).collect::<Vec<_>>()
+    };
+    assert_eq!(run(0, 250), [100, 100]);
+    assert_eq!(run(0, 99), [0; 0]);
+    assert_eq!(run(12, 100), [100]);
 }

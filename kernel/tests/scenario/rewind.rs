@@ -119,6 +119,7 @@ fn a_stop_in_the_wait_keeps_what_was_withdrawn() {
        0 reasoning-delta delta="Hm."
        0 text-delta delta="Hel"
        0 tool-call input={"n":1} toolCallId="a" toolName="read"
+       0 tool-result content="(tool failed: not run, the answer broke off and starts again)" isError=true toolCallId="a" toolName="read"
        0 step-rewound reason="connection reset"
        0 provider-retry attempt=0 category="network" delayMs=5000 maxAttempts=21 message="connection reset"
        0 > sleep 5000

@@ -35,8 +35,11 @@ impl LeftoverMessages {
             closes |= control.closes;
             match control.input {
                 Input::Steer(message) => {
-                    self.messages.push(message);
-                    self.are_new = true;
+                    // A client that got no reply may send it again.
+                    if !self.messages.iter().any(|waiting| waiting.message_id == message.message_id) {
+                        self.messages.push(message);
+                        self.are_new = true;
+                    }
                     self.taken.extend(control.taken);
                 }
                 Input::Unsteer { message_id } => {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use everturn_kernel::{Effect, Millis, Outcome, Target, Turn, Want};
 use everturn_wire::{
-    ApprovalMode, ApprovalScope, CallerCall, Category, Chunk, ConversationId, ConversationStatus,
-    ErrorReport, EventBody, FailedAttempt, QueuedMessage, RetryPhase, Role, StepId, StoredChunk, TurnId,
-    TurnMetrics, Value,
+    ApprovalMode, ApprovalScope, CallerCall, Category, Chunk, CompactionCause, ConversationId,
+    ConversationStatus, ErrorReport, EventBody, FailedAttempt, QueuedMessage, RetryPhase, Role, StepId,
+    StoredChunk, TurnId, TurnMetrics, Value,
 };
 
 use super::{Record, State};
@@ -56,6 +56,8 @@ pub(crate) struct Batch {
     called: Option<Called>,
     /// Whether what was asked last was known without a call.
     needs_no_call: bool,
+    /// Whether it ends a summary, with or without success.
+    pub(crate) ends_summary: bool,
     /// The failed attempt that ended the turn.
     pub(crate) ended_by: Option<FailedAttempt>,
     /// All failed attempts of the sealed turn.
@@ -114,6 +116,7 @@ impl Batch {
             id: id.clone(),
             called: None,
             needs_no_call: false,
+            ends_summary: false,
             ended_by: None,
             failed_attempts: Vec::new(),
             approvals: ApprovalMode::Ask,
@@ -152,6 +155,19 @@ impl Batch {
                         *latency_ms = self.called.as_ref().map(|call| now.since(call.at));
                         self.used.refusals += u64::from(self.called.is_some());
                     }
+                    EventBody::CompactionStarted {
+                        cause: CompactionCause::Overflow,
+                        failed_target,
+                        failed_at,
+                        latency_ms,
+                        ..
+                    } => {
+                        *failed_target = self.called.as_ref().map(|call| call.target.clone());
+                        *failed_at = self.called.as_ref().map(|_| now.0);
+                        *latency_ms = self.called.as_ref().map(|call| now.since(call.at));
+                        self.used.refusals += u64::from(self.called.is_some());
+                    }
+                    EventBody::CompactionCompleted { .. } => self.ends_summary = true,
                     EventBody::Usage { usage, .. } => {
                         let target = self.called.as_ref().map(|call| call.target.clone());
                         self.counts.extend(target.map(|target| Count::Tokens(target, *usage)));
@@ -307,16 +323,10 @@ impl Batch {
 
     /// Returns the number of calls that the turn has made to answer, without those that a restart repeated.
     pub(crate) fn provider_calls(&self, turn: &Turn) -> u32 {
-        let is_one_more = match turn.want() {
-            Want::Stream(_) => true,
-            // The retry that it waited for was not made, so the call before it is not counted as its retry.
-            Want::Nothing => self.was_waiting,
-            Want::Wake(..) | Want::Tools { .. } | Want::Person { .. } => false,
-        };
+        let is_one_more = matches!(turn.want(), Want::Stream(_)) && !turn.is_summarizing();
         let has_failed = turn.outcome().is_some_and(|outcome| outcome.failure.is_some());
-        let is_one_less = has_failed && self.needs_no_call && !self.was_waiting;
-        let most = turn.steps().saturating_add(turn.retries()).saturating_add(is_one_more.into());
-        most.saturating_sub(is_one_less.into())
+        let is_one_less = has_failed && self.needs_no_call && !self.was_waiting && !self.ends_summary;
+        turn.answer_calls().saturating_add(is_one_more.into()).saturating_sub(is_one_less.into())
     }
 
     fn metrics(&self, turn: &Turn, outcome: &Outcome) -> TurnMetrics {

@@ -56,6 +56,7 @@ fn a_caller_is_told_its_own_name_of_a_conversation() {
         tool_call_id: "call".to_owned(),
         tool_name: "tool".to_owned(),
         input,
+        again: None,
     };
     let (mut id, mut all) = (LocalId::of(&"c@ann".into()), Vec::new());
     let long = EventBody::TextDelta { delta: tricky.repeat(100) };

@@ -12,7 +12,7 @@ use everturn_orchestrator::{
 };
 use everturn_provider::{ChatCompletions, ChatConfig, Cue, EndpointConfig, HttpClient, HttpConfig, Scripted};
 use everturn_sim::{Loopback, Reply, Request, chat};
-use everturn_wire::{Category, Chunk, ConversationId, Failure, Role, StoredChunk, Value};
+use everturn_wire::{Category, Chunk, ConversationId, FailedAttempt, Failure, Role, StoredChunk, Value};
 use serde_json::json;
 
 use crate::support::{World, answer, builder, refused};
@@ -424,7 +424,7 @@ async fn a_model_of_its_own_summarizes_and_waits_like_any_other() {
     assert_eq!((large.calls(), small.calls()), (3, 2));
     let attempts = world.orchestrator.attempts(&world.id, None, 10).await.unwrap().attempts;
     let targets: Vec<_> = attempts.iter().map(|attempt| attempt.target.as_deref()).collect();
-    assert_eq!(targets, [Some("key/small")], "the retry names who was asked");
+    assert_eq!(targets, [Some("key/large"), Some("key/small")], "each names who was asked");
 }
 
 #[tokio::test(start_paused = true)]
@@ -443,4 +443,63 @@ async fn a_restart_while_the_history_is_summarized_asks_for_the_summary_again() 
     watcher.until("turn-sealed").await;
     assert_eq!(after.history().await[2..], ["text how are you?", "system Short.", "text fine"]);
     assert_eq!(second.requests()[0].tools.len(), 0);
+}
+
+/// What is known of the last turn: calls for its answer, retries, failed attempts.
+async fn figures(world: &World) -> (Option<u32>, Option<u32>, Vec<String>) {
+    let last = world.orchestrator.metrics(&world.id).await.unwrap().pop().unwrap();
+    let attempts = world.orchestrator.attempts(&world.id, Some(&last.turn_id), 10).await.unwrap().attempts;
+    assert_eq!(last.failed_attempts.unwrap_or_default(), attempts);
+    let line = |it: &FailedAttempt| {
+        assert_eq!(it.latency_ms, Some(0), "it answers at once");
+        let (target, category) = (it.target.as_deref().unwrap_or("?"), it.category.unwrap().as_str());
+        format!("{}.{} {target} {category} {:?} {:?}", it.step, it.attempt, it.code, it.wait_ms)
+    };
+    (last.provider_calls, last.retries, attempts.iter().map(line).collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_too_long_is_a_failed_attempt_and_a_call_for_a_summary_is_none_for_the_answer() {
+    let too_long = || {
+        let failure = Failure::new(Category::ContextOverflow, false, "too long");
+        vec![StreamEvent::Failed(Failure { code: Some("400".into()), ..failure }).into()]
+    };
+    let refusal = r#"0.0 key/model context_overflow Some("400") Some(0)"#.to_owned();
+    let retry = r#"0.0 key/model rate_limited Some("429") Some(5000)"#.to_owned();
+    let begun = |calls: Vec<Vec<Cue>>| async move {
+        let first = [answer("hello"), too_long()];
+        let world = World::of(builder(Scripted::new(first.into_iter().chain(calls))).compact());
+        world.say("hi").await.turn().await;
+        let watcher = world.say("how are you?").await;
+        (world, watcher)
+    };
+    let (world, mut watcher) = begun(vec![answer("Short."), answer("fine")]).await;
+    watcher.turn().await;
+    assert_eq!(figures(&world).await, (Some(2), None, vec![refusal.clone()]));
+
+    let (world, mut watcher) = begun(vec![refused(), answer("Short."), refused(), answer("fine")]).await;
+    watcher.turn().await;
+    let expected = vec![refusal.clone(), retry.clone(), retry.clone()];
+    assert_eq!(figures(&world).await, (Some(3), Some(2), expected));
+
+    // Stopped while a summary is waited for or made.
+    let (world, mut watcher) = begun(vec![refused()]).await;
+    watcher.until("provider-retry").await;
+    assert!(world.stop().await);
+    watcher.until("turn-sealed").await;
+    assert_eq!(figures(&world).await, (Some(1), None, vec![refusal.clone(), retry.clone()]));
+    let (world, mut watcher) = begun(vec![vec![Cue::Hang]]).await;
+    watcher.until("compaction-started").await;
+    assert!(world.stop().await);
+    watcher.until("turn-sealed").await;
+    assert_eq!(figures(&world).await, (Some(1), None, vec![refusal]));
+
+    // A turn that only summarizes asks for no answer.
+    let replies = [answer("one"), answer("two"), refused(), answer("Short.")];
+    let world = World::of(builder(Scripted::new(replies)));
+    world.say("question 1").await.turn().await;
+    world.say("question 2").await.turn().await;
+    let started = world.orchestrator.compact(&world.id).await.unwrap();
+    world.watch(Some(started.from)).await.turn().await;
+    assert_eq!(figures(&world).await, (Some(0), Some(1), vec![retry]));
 }

@@ -297,6 +297,24 @@ async fn a_message_taken_back_while_its_turn_is_sealed_leaves_the_conversation_a
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_sent_twice_while_its_turn_is_sealed_is_one_message() {
+    for is_queued in [true, false] {
+        let world = World::new(endless());
+        let mut watcher = world.say("hi").await;
+        watcher.until("text-delta").await;
+        if is_queued {
+            assert!(!world.enqueue("again").await);
+        }
+        // All are there before the turn takes in the first of them.
+        assert!(world.stop().await);
+        let began = join_all([world.enqueue("again"), world.enqueue("again")]).await;
+        assert_eq!(began, [false, false], "each gets its reply");
+        watcher.until("status idle").await;
+        assert_eq!(world.history().await, ["text hi", "text hel", "text again", "text next"], "{is_queued}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_that_began_a_turn_is_never_shown_as_queued_again() {
     for slow in [0, 2] {
         for (late, more) in (0..24).flat_map(|late| (0..24).map(move |more| (late, more))) {

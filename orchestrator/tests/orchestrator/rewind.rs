@@ -1,14 +1,19 @@
 //! A broken answer is taken back and streamed again; usage limits are sat out.
 
+use std::{sync::Arc, time::Duration};
+
 use everturn_orchestrator::{
-    Builder, Cursor, RetryTurn,
+    Builder, Cursor, MemoryJournal, RetryTurn,
     kernel::{AfterContent, Settings, StreamEvent},
 };
 use everturn_provider::{Cue, Scripted};
 use everturn_wire::{AgentEvent, Category, EventBody, Failure, RetrySettings};
 use tokio::time::Instant;
 
-use crate::support::{World, answer, builder, event, ms_since, text};
+use crate::{
+    support::{World, answer, ask, builder, event, line, ms_since, text, tool_call},
+    tool::Gated,
+};
 
 /// A call whose answer breaks off after these words.
 fn breaks(words: &str) -> Vec<Cue> {
@@ -91,6 +96,60 @@ async fn every_cursor_of_a_rewound_turn_leads_to_the_rest() {
         let rest = base(&world, frame.end()).await;
         let expected: Vec<AgentEvent> = frames[at + 1..].iter().map(event).collect();
         assert_eq!(rest, expected, "after {at}");
+    }
+}
+
+/// The calls and results among these events.
+fn called(events: &[AgentEvent]) -> Vec<String> {
+    let lines = events.iter().map(|event| line(&event.body));
+    lines.filter(|line| line.starts_with("tool-call ") || line.starts_with("tool-result ")).collect()
+}
+
+/// A tool that ends at once.
+fn open_gate() -> Gated {
+    let gated = Gated::new();
+    gated.gate.add_permits(9);
+    gated
+}
+
+const WITHDRAWN: &str = "tool-result a (tool failed: not run, the answer broke off and starts again)";
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_taken_back_has_a_result_for_a_client_that_takes_nothing_back() {
+    let failure = Failure::new(Category::Network, true, "connection reset");
+    let broken = vec![tool_call("a", "gated"), StreamEvent::Failed(failure).into()];
+    let world = World::of(rewinding([broken, ask("gated", &["b"]), answer("ok")]).tool(open_gate()));
+    let started = world.start("hi").await.unwrap();
+    let told = base(&world, started.from).await;
+    assert_eq!(called(&told), ["tool-call a", WITHDRAWN, "tool-call b", "tool-result b done"]);
+    assert_eq!(called(&base(&world, started.from).await), called(&told), "also from the journal");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_has_one_result_after_a_restart_for_a_client_that_takes_nothing_back() {
+    for is_eager in [true, false] {
+        let journal = Arc::new(MemoryJournal::new());
+        let process = |calls: Vec<Vec<Cue>>| {
+            let settings = Settings { eager_tools: is_eager, ..Settings::default() };
+            let builder = builder(Scripted::new(calls)).settings(settings).tool(open_gate());
+            World::of(builder.journal(journal.clone()))
+        };
+        let world = process(vec![vec![text("See:"), tool_call("a", "gated"), text(" it"), Cue::Hang]]);
+        let started = world.start("hi").await.unwrap();
+        world.watch(Some(started.from)).await.until("text-delta  it").await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        world.orchestrator.shutdown(Duration::ZERO).await;
+        let world = process(vec![answer("ok")]);
+        world.orchestrator.resume().await.unwrap();
+        let told = base(&world, started.from).await;
+        let result = if is_eager { "tool-result a done" } else { WITHDRAWN };
+        assert_eq!(called(&told), ["tool-call a", result]);
+        // A client that comes back gets the rest.
+        let mut events = world.orchestrator.subscribe(&world.id, Some(started.from), false).await.unwrap();
+        for at in 1..told.len() {
+            let cursor = events.next().await.unwrap().end();
+            assert_eq!(base(&world, cursor).await, told[at..], "{is_eager}, after {at}");
+        }
     }
 }
 

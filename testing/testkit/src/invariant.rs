@@ -52,7 +52,8 @@ impl error::Error for Violation {}
 ///
 /// - The prompt comes first. At the end come one `done` and one `turn-sealed`, and nothing after that.
 /// - The text and reasoning shown are those kept, and a published error is kept.
-/// - Every call shown or kept has exactly one result, before the provider is called again.
+/// - Every call shown or kept has exactly one result, before the provider is called again; also for a client that knows no
+///   extensions.
 /// - Provider calls are numbered consecutively, and so are the retries of a step.
 /// - A retry comes before content, waits at least as long as its target's hint (unless it is marked as clamped), and
 ///   fits the budget. Its wait is slept in full unless somebody ends it. The end of a series of retries is published.
@@ -263,11 +264,14 @@ impl Invariants {
                 self.rewinds += 1;
                 self.chain.rewind();
             }
-            EventBody::ProviderRetry { attempt, delay_ms, next_at, clamped, budget_left_ms, .. } => {
+            EventBody::ProviderRetry {
+                attempt, delay_ms, next_at, clamped, shared, budget_left_ms, ..
+            } => {
                 ensure!(self.errors == 0, "a retry after the error");
                 let clamped = *clamped == Some(true);
                 let is_charged = budget_left_ms.is_some();
                 self.chain.scheduled(*attempt, *delay_ms, next_at.map(Millis), clamped, is_charged)?;
+                self.chain.asked(*shared != Some(true));
             }
             EventBody::TargetSwitched { from, to, role, .. } => {
                 ensure!(from != to, "a switch from {from} to itself");

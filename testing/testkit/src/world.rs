@@ -147,7 +147,10 @@ impl World {
     pub fn begin(&mut self) -> Run {
         let mut effects = Effects::new();
         let (settings, prompt) = (self.script.settings.clone(), self.script.prompt.clone());
-        let turn = Turn::begin(TurnId::from("t"), settings, prompt, START, &mut effects);
+        let mut turn = Turn::begin(TurnId::from("t"), settings, prompt, START, &mut effects);
+        if let Some(schedule) = &self.schedule {
+            turn.choose_first_target(START, schedule, &mut effects);
+        }
         self.drive(turn, effects)
     }
 

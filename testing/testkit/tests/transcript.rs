@@ -1,7 +1,9 @@
 //! Transcripts of runs with crashes, parked turns and stuck tasks.
 
-use everturn_kernel::{Input, Want};
-use everturn_testkit::{Nap, Run, START, Script, World, beat, play};
+use std::time::Duration;
+
+use everturn_kernel::{Input, NextCall, Retry, Schedule, Settings, Target, Want};
+use everturn_testkit::{Fact, Nap, Run, START, Script, World, beat, play};
 
 fn overloaded_once() -> Script {
     Script::one_step([beat::overloaded(), beat::says("Hello")])
@@ -50,4 +52,31 @@ fn a_crash_is_followed_by_a_restart_that_repeats_what_was_not_saved() {
 fn a_stuck_turn_is_reported() {
     let transcript = play(&Script { nap: Nap::Endless, ..overloaded_once() });
     assert!(transcript.ends_with("    0 > sleep 5000\n(deadlock: every task waits)\n"), "{transcript}");
+}
+
+/// Begins every step with the second target.
+struct FromTheSecond;
+
+impl Schedule for FromTheSecond {
+    fn delay_for(&self, _: &Retry<'_>) -> Option<Duration> {
+        None
+    }
+
+    fn next_target(&self, _: &NextCall<'_>) -> usize {
+        1
+    }
+}
+
+#[test]
+fn the_schedule_chooses_the_first_target() {
+    let targets = ["a", "b"].map(|model| Target::new("key", model)).to_vec();
+    let script = Script { settings: Settings { targets, ..Settings::default() }, ..Script::default() };
+    let mut world = World::new(script).with_schedule(FromTheSecond);
+    world.run();
+    world.check();
+    let asked = world.log().pick(|fact| match fact {
+        Fact::Called(_, target) => target.clone(),
+        _ => None,
+    });
+    assert_eq!(asked, ["key/b"]);
 }

@@ -14,9 +14,7 @@ impl EventBody {
             | Self::TurnStart { .. }
             | Self::TextDelta { .. }
             | Self::ReasoningDelta { .. }
-            | Self::ToolCall { .. }
             | Self::ToolOutput { .. }
-            | Self::ToolResult { .. }
             | Self::Usage { .. }
             | Self::StepComplete { .. }
             | Self::ProviderRetry { .. }
@@ -24,6 +22,8 @@ impl EventBody {
             | Self::Steering { .. }
             | Self::Done { .. }
             | Self::TurnSealed => false,
+            // There is exactly one result per call for those who cannot take back what they were told.
+            Self::ToolCall { again, .. } | Self::ToolResult { again, .. } => again.is_some(),
             Self::StepRewound { .. }
             | Self::RetryEnded { .. }
             | Self::ProviderSilent { .. }

@@ -15,7 +15,7 @@ pub struct FailedAttempt {
     pub turn_id: TurnId,
     /// 0-based number of the step.
     pub step: u32,
-    /// 0-based number of the attempt within its step, as `provider-retry` counts.
+    /// 0-based number of the attempt within its step, as `provider-retry` counts, without waits before which nobody was asked.
     pub attempt: u32,
     /// The target that was asked, as `provider/model`; absent if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

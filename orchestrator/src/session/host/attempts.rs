@@ -14,7 +14,8 @@ impl TurnHost<'_> {
         let running = self.conversation.state().live.running.clone();
         let was_waiting = running.as_ref().is_some_and(|turn| turn.retry.is_some());
         let mut attempts = Attempts::default();
-        if let Some(running) = running.filter(|_| was_waiting || turn.retries() > 0) {
+        let has_more = turn.retries() > 0 || turn.answer_calls() > turn.steps() || batch.ends_summary;
+        if let Some(running) = running.filter(|_| was_waiting || has_more) {
             match Attempts::read(&*self.shared.journal, &self.conversation.id, running.from).await {
                 Ok(read) => attempts = read,
                 // Not fatal: the next append decides whether the turn can be saved.

@@ -52,7 +52,12 @@ impl<'e> Reading<'e> {
             let is_lost =
                 |(_, event, is_logged): &(u64, &AgentEvent, bool)| !is_logged && event.body.delta().is_some();
             let has_lost = self.events.last().is_some_and(is_lost);
-            if has_lost && !matches!(what, EventBody::StepRewound { .. }) {
+            // What the lost text used, and results of its calls, come before its withdrawal.
+            let withdraws = matches!(
+                what,
+                EventBody::StepRewound { .. } | EventBody::ToolResult { .. } | EventBody::Usage { .. }
+            );
+            if has_lost && !withdraws {
                 return Err(format!("told {what:?} after lost text that was not withdrawn"));
             }
         }

@@ -22,6 +22,9 @@ pub(super) struct Chain {
     /// Number of retries scheduled in this step, and the sum of their waits.
     retries: u32,
     waited_ms: u64,
+    /// Number of these retries before which nobody was asked, and whether somebody was before the last.
+    unasked: u32,
+    is_asked: bool,
     /// The same sum of the last step, which goes on after a failed reply.
     waited_before_ms: u64,
     /// Whether the end of the series of retries has not been published yet.
@@ -71,6 +74,8 @@ impl Chain {
             has_content: false,
             retries: 0,
             waited_ms: 0,
+            unasked: 0,
+            is_asked: false,
             is_open: false,
             is_waiting: false,
             may_end_again: false,
@@ -137,6 +142,12 @@ impl Chain {
         let in_time = deadline.is_none_or(|deadline| delay_ms == 0 || next_at <= deadline);
         ensure!(in_time, "a wait until {next_at:?}, after the deadline {deadline:?}");
         Ok(())
+    }
+
+    /// Handles whether the scheduled retry follows a call.
+    pub(super) fn asked(&mut self, is_asked: bool) {
+        self.unasked += u32::from(!is_asked);
+        self.is_asked = is_asked;
     }
 
     /// Handles the start of a sleep.
@@ -214,7 +225,7 @@ impl Chain {
         // A wait that is too long is also published before the first retry, and after content.
         let is_first = outcome == RetryOutcome::TooLong;
         ensure!(self.is_open || self.may_end_again || is_first, "the end of retries that had not begun");
-        let made = self.retries - u32::from(self.is_waiting);
+        let made = self.retries - self.unasked - u32::from(self.is_waiting && self.is_asked);
         ensure!(attempts == made, "{attempts} retries were published, but {made} were made");
         (self.is_open, self.is_waiting, self.may_end_again) = (false, false, false);
         Ok(())
@@ -259,7 +270,7 @@ impl Chain {
     /// Starts a new series of retries within the step. Waits are still added up.
     pub(super) fn new_series(&mut self) {
         (self.has_content, self.may_end_again, self.is_waiting) = (false, false, false);
-        self.retries = 0;
+        (self.retries, self.unasked) = (0, 0);
     }
 
     pub(super) fn end(&self) -> Result<(), Violation> {

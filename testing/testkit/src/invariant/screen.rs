@@ -1,6 +1,6 @@
 //! What a client displays.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use everturn_wire::{EventBody, StepId};
 
@@ -11,6 +11,8 @@ use super::{History, Violation};
 pub(super) struct Screen {
     shown: Shown,
     older: Shown,
+    /// The calls without a result on the screen of a client without extensions, which takes nothing back.
+    open: HashSet<(StepId, String)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -50,6 +52,24 @@ impl Screen {
             EventBody::StepRewound { .. } => self.shown = self.older.clone(),
             _ => {}
         }
+        if event.is_extension() { Ok(()) } else { self.show_without_extensions(event) }
+    }
+
+    fn show_without_extensions(&mut self, event: &EventBody) -> Result<(), Violation> {
+        match event {
+            EventBody::ToolCall { step_id, tool_call_id, .. } => {
+                let is_new = self.open.insert((step_id.clone(), tool_call_id.clone()));
+                ensure!(
+                    is_new,
+                    "without extensions, a call is shown again before its result: {tool_call_id}"
+                );
+            }
+            EventBody::ToolResult { step_id, tool_call_id, .. } => {
+                let is_open = self.open.remove(&(step_id.clone(), tool_call_id.clone()));
+                ensure!(is_open, "without extensions, a second result of a call is shown: {tool_call_id}");
+            }
+            _ => {}
+        }
         Ok(())
     }
 
@@ -58,6 +78,8 @@ impl Screen {
         let Shown { text, thinking, calls } = &self.shown;
         let open: Vec<_> = calls.iter().filter(|(_, answered)| !**answered).map(|(call, _)| call).collect();
         ensure!(open.is_empty(), "calls were shown that never got a result: {open:?}");
+        let unanswered = &self.open;
+        ensure!(unanswered.is_empty(), "without extensions, calls never got a result: {unanswered:?}");
         ensure!(*text == history.text, "the text shown is {text:?}, the text kept is {:?}", history.text);
         let kept = &history.thinking;
         ensure!(thinking == kept, "the reasoning shown is {thinking:?}, the one kept is {kept:?}");

@@ -118,7 +118,7 @@ impl Run {
             EventBody::UserMessage { text } | EventBody::Steering { text } if self.tells_user => {
                 self.user(text, out);
             }
-            EventBody::ToolCall { step_id, tool_call_id, tool_name, input } => {
+            EventBody::ToolCall { step_id, tool_call_id, tool_name, input, .. } => {
                 self.call(step_id, tool_call_id, tool_name, input, out);
             }
             EventBody::ToolResult { step_id, tool_call_id, content, .. } => {

@@ -118,7 +118,7 @@ impl Chunks {
     fn event(&mut self, event: &EventBody, out: &mut Vec<u8>) {
         self.asked.take(event);
         match event {
-            EventBody::ToolCall { step_id, tool_call_id, tool_name, input } => {
+            EventBody::ToolCall { step_id, tool_call_id, tool_name, input, .. } => {
                 self.call(call_key(step_id, tool_call_id), tool_name, input, out);
             }
             EventBody::ToolResult {

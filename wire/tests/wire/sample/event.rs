@@ -118,7 +118,7 @@ pub(crate) fn base() -> Vec<AgentEvent> {
 }
 
 fn tool() -> Vec<EventBody> {
-    let result = |duration_ms| EventBody::ToolResult {
+    let result = |duration_ms, again| EventBody::ToolResult {
         step_id: step(),
         tool_call_id: "call_1".into(),
         tool_name: "shell".into(),
@@ -127,6 +127,7 @@ fn tool() -> Vec<EventBody> {
         duration_ms,
         decisions: duration_ms.map(|_| super::approval::decisions()).unwrap_or_default(),
         questions: duration_ms.map(|_| super::question::settled()).unwrap_or_default(),
+        again,
     };
     let output = |stream, step_id| EventBody::ToolOutput {
         step_id,
@@ -134,17 +135,21 @@ fn tool() -> Vec<EventBody> {
         data: "a\n".into(),
         stream,
     };
+    let call = |again| EventBody::ToolCall {
+        step_id: step(),
+        tool_call_id: "call_1".into(),
+        tool_name: "shell".into(),
+        input: json!({ "cmd": ["ls", null, 1.5] }),
+        again,
+    };
     vec![
-        EventBody::ToolCall {
-            step_id: step(),
-            tool_call_id: "call_1".into(),
-            tool_name: "shell".into(),
-            input: json!({ "cmd": ["ls", null, 1.5] }),
-        },
+        call(None),
+        call(Some(true)),
         output(OutputStream::Stdout, None),
         output(OutputStream::Stderr, Some(step())),
-        result(None),
-        result(Some(12)),
+        result(None, None),
+        result(Some(12), None),
+        result(Some(12), Some(true)),
     ]
 }
 
@@ -397,7 +402,16 @@ fn report() -> Vec<EventBody> {
 fn compaction() -> Vec<EventBody> {
     let started = |cause| {
         let message = (cause == CompactionCause::Overflow).then(|| "HTTP 400: 9 tokens are too many".into());
-        EventBody::CompactionStarted { step_id: step(), cause, message }
+        let is_refused = cause == CompactionCause::Overflow;
+        EventBody::CompactionStarted {
+            step_id: step(),
+            cause,
+            message,
+            code: is_refused.then(|| "400".into()),
+            failed_target: is_refused.then(|| "key/model".into()),
+            failed_at: is_refused.then_some(1_700_000_000_000),
+            latency_ms: is_refused.then_some(140),
+        }
     };
     let completed = |outcome, message: Option<&str>| EventBody::CompactionCompleted {
         step_id: step(),

@@ -146,6 +146,7 @@ async fn a_tool_is_one_line() {
         tool_call_id: "1".to_owned(),
         tool_name: "roll".to_owned(),
         input: json!({ "count": 2 }),
+        again: None,
     };
     let complete = EventBody::StepComplete {
         step_id: step_id.clone(),
@@ -163,6 +164,7 @@ async fn a_tool_is_one_line() {
         duration_ms: None,
         decisions: Vec::new(),
         questions: Vec::new(),
+        again: None,
     };
     let (out, err, _) = tell([text("Let me"), call, complete, result, text("done")]);
     assert_eq!((out.as_str(), err.as_str()), ("Let me", "roll {\"count\":2} -> 4, 2\n"));

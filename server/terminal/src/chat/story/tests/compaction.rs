@@ -4,7 +4,15 @@ use super::*;
 
 fn started(cause: CompactionCause) -> EventBody {
     let message = (cause == CompactionCause::Overflow).then(|| "HTTP 400: 9 tokens are too many".to_owned());
-    EventBody::CompactionStarted { step_id: StepId::new(&"t".into(), 0), cause, message }
+    EventBody::CompactionStarted {
+        step_id: StepId::new(&"t".into(), 0),
+        cause,
+        message,
+        code: None,
+        failed_target: None,
+        failed_at: None,
+        latency_ms: None,
+    }
 }
 
 fn completed(outcome: CompactionOutcome) -> EventBody {
