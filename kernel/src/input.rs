@@ -86,10 +86,10 @@ pub enum Input {
     /// The next save was permanently refused, and the turn was restored from its last save. Withdraws what was
     /// published since, and ends the turn with this failure.
     Unsaved(Failure),
-    /// The process is about to shut down: save everything known so far. Or a turn is restored that did not run since it was last
-    /// restored. Either way the step did not end its process, so its recoveries are counted anew.
+    /// The process is about to shut down: save everything known so far. Also sent to a restored turn that had not run since its
+    /// last restore. Either way the step did not crash its process, so its recoveries are counted anew.
     Checkpoint,
-    /// Save the turn although nothing has changed: a host proves with it that it is still the one that drives the turn.
+    /// Save the turn although nothing has changed: the save proves that its host still drives the turn.
     Save,
     /// The turn was restored after its process ended. Always the first input of a restored turn. A step may begin with
     /// it, so pass the turn's own schedule.

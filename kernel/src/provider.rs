@@ -138,8 +138,8 @@ pub enum StreamEvent {
     /// The rate limits that the response reports, if any. Sent first, before an answer or a failure. Turns ignore them;
     /// hosts use them to share limits between turns.
     Limits(Limits),
-    /// So many bytes have arrived, and are kept, for events that follow later, such as the arguments of a tool call. Turns ignore
-    /// it; hosts use it to bound memory.
+    /// Number of bytes received and kept for later events, such as the arguments of a tool call. Turns ignore it; hosts use
+    /// it to bound memory.
     Collected(usize),
     /// The provider's own terminal event.
     Finished(FinishReason),
@@ -161,7 +161,7 @@ pub struct Hold {
     pub because: Because,
     /// Whether the wait counts against the budget of the step.
     pub in_budget: bool,
-    /// Whether nobody knows when the wait is over, so that one within the budget ends with it at the latest.
+    /// Whether the end of the wait is unknown, so that a wait charged to the budget ends with the budget at the latest.
     pub open_ended: bool,
 }
 

@@ -124,7 +124,7 @@ impl Caller {
         Self { name: None, scopes: Vec::new(), ended: Ended::default(), witness: None }
     }
 
-    /// A caller. With the scope of administrators it is one, whatever its name.
+    /// A caller. With the scope [`Scope::Admin`], it is an administrator, whatever its name.
     pub fn new(name: CallerName, scopes: Vec<Scope>) -> Self {
         let name = (!scopes.contains(&Scope::Admin)).then_some(name);
         let ended = Ended { own: Some(Arc::default()), proxy: None };
@@ -144,7 +144,7 @@ impl Caller {
         Self { ended, ..self }
     }
 
-    /// The same caller. If it is an administrator, this one is told what it does with conversations of callers.
+    /// The same caller. If it is an administrator, the witness is told what it does with conversations of callers.
     #[must_use]
     pub fn witnessed_by(self, witness: Witness) -> Self {
         Self { witness: Some(witness), ..self }
@@ -161,7 +161,7 @@ impl Caller {
         self.name.as_ref()
     }
 
-    /// Whether it may use this. An administrator may use everything, but is no proxy.
+    /// Whether it has this scope. An administrator has all scopes except [`Scope::Proxy`].
     pub fn may(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || (self.is_administrator() && scope != Scope::Proxy)
     }

@@ -73,7 +73,7 @@ pub enum Error {
     BadCursor(#[from] InvalidCursor),
     /// The conversation has no older part that could be summarized.
     #[error(
-        "conversation {id} is too short to summarize: it has no message before the last one that was not summarized yet"
+        "conversation {id} is too short to summarize: it has no unsummarized message before the last one"
     )]
     NothingToSummarize {
         /// The conversation.
@@ -188,7 +188,7 @@ pub enum Error {
     },
     /// The node that drives the conversation is alive, but did not reply.
     #[error(
-        "server {node}, which drives conversation {id}, did not reply: look at the conversation, then try again"
+        "server {node}, which drives conversation {id}, did not reply: check the conversation, then try again"
     )]
     NoReply {
         /// The conversation.
@@ -206,8 +206,8 @@ pub enum Error {
     },
     /// There is no memory left to load the conversation.
     #[error(
-        "no memory left for conversation {id}: all together may take {total_mib} MiB (total_mib in [memory]); try again when fewer \
-         are used"
+        "no memory left for conversation {id}: all conversations together may take {total_mib} MiB (total_mib in [memory]); try again when \
+         fewer are in use"
     )]
     NoMemory {
         /// The conversation.

@@ -31,7 +31,7 @@ const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 pub(crate) enum Notice {
     /// A limit refused a turn here.
     Closed(Closed),
-    /// A node has so many calls to make, running ones included, and made and learnt this. Told when it changes.
+    /// How many calls a node has to make, running ones included, and what it made and learnt. Sent when it changes.
     Demand {
         target: String,
         node: NodeId,

@@ -253,8 +253,8 @@ impl Orchestrator {
         self.ports.health.forget_rejected_keys();
     }
 
-    /// Sets what callers may use, in place of what was set before; at once, also for those that wait. What they used stays, also
-    /// after a restart.
+    /// Replaces the limits of callers, at once, also for calls that wait. What callers have used still counts, even after a
+    /// restart.
     pub fn limit_callers(&self, all: Vec<(CallerName, Terms)>) {
         self.ports.pacing.set_callers(all);
     }

@@ -38,14 +38,14 @@ pub struct RelayCall {
     pub provider: Option<String>,
     /// The model, if the request names one.
     pub model: Option<AskedModel>,
-    /// Which requests are the same, besides their credential, path and body; `None` = the request is never joined to
-    /// one that somebody else still listens to.
+    /// Identifies a repeated request, together with its credential, path and body; `None` = the request never joins one
+    /// that somebody else still listens to.
     pub session: Option<String>,
     /// The caller's program, for people.
     pub program: Option<String>,
     /// The request itself.
     pub request: Outgoing,
-    /// How many tokens its answer may have at most, if the request says so. Limits count no more before it is known.
+    /// Maximum tokens of its answer, if the request sets one. Until the real number is known, limits count no more than this.
     pub max_output: Option<u64>,
     /// How long it may take until its content begins; at most the configured time.
     pub budget: Option<Duration>,

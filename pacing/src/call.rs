@@ -10,7 +10,7 @@ use crate::What;
 pub struct Call<'a> {
     /// The turn.
     pub turn: &'a TurnId,
-    /// Whose turn it is: callers take turns. `None` = the administrator's, or nobody's.
+    /// The caller that the turn belongs to: callers take turns. `None` = the administrator, or nobody.
     pub caller: Option<&'a CallerName>,
     /// Since when the turn has wanted to make this call: calls are admitted by age.
     pub since: Millis,

@@ -1,4 +1,4 @@
-//! What a refusal means for others: nobody asks before it is over, then one finds out.
+//! What a refusal means for other calls: none is made until it is over; then one finds out whether the target answers.
 
 use everturn_kernel::Millis;
 use everturn_wire::TurnId;

@@ -23,7 +23,7 @@ const TOLD_MS: u64 = 2_000;
 /// What a process tells others of a target's limit that is not reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lately {
-    /// Calls that it made since it told last, less those that were refused.
+    /// Calls made since its last report, minus those that were refused.
     pub made: u32,
     /// The limit of all processes together that it learnt last.
     pub rate: Option<Rate>,

@@ -28,12 +28,12 @@
 //! | nothing is known, many calls at once | go, 8 at first, twice as many each second, and one more for each accepted | [`Because::Ramp`] |
 //! | the provider reported what is left | go while it fits, else wait until it does | [`Because::Requests`], [`Because::Tokens`] |
 //! | refused, and calls are running | wait until one of them ends | [`Because::Concurrency`] |
-//! | refused again, or nothing is running | wait until as many calls as were accepted are old enough | [`Because::Rate`] |
+//! | refused again, or nothing is running | wait until enough of the accepted calls are older than the period | [`Because::Rate`] |
 //! | refused with a hint | all wait until the hint ends; a lone turn then asks, even if a longer reset was reported | [`Because::Hint`] |
 //! | refused without a hint | others wait, at most 30 s between probes; the refused turn follows its schedule | [`Because::Refused`] |
 //! | a call is finding out whether the target answers again | wait for its outcome | [`Because::Probe`] |
 //! | a call reached nobody, as the network is gone | all wait, and one looks after 5, 10, 20, 30, 30 ... s | [`Because::Offline`] |
-//! | its caller used what it may ([`Terms`]) | wait for the next minute or day, or until one of its calls ends | [`Because::CallerLimit`] |
+//! | its caller's limit is full ([`Terms`]) | wait for the next minute or day, or until one of its calls ends | [`Because::CallerLimit`] |
 //! | others came first | wait for them: interactive calls first, then callers take turns, each by age | [`Because::Line`] |
 //!
 //! Neither has a clock or does I/O.

@@ -54,10 +54,10 @@ impl Pacer {
         admission
     }
 
-    /// Counts a call that is made whatever is known, because a person asked for it or its turn cannot wait.
+    /// Counts a call that is made regardless of the target's state, because a person asked for it or its turn cannot wait.
     ///
     /// # Errors
-    /// When a limit of its caller holds it.
+    /// When a limit of its caller holds it back.
     pub fn insist(&mut self, target: &str, call: &Call<'_>, now: Millis) -> Result<Ticket, Wait> {
         self.leave_others(target, call.turn);
         let (target, callers) = self.parts(target);
@@ -139,8 +139,8 @@ impl Pacer {
         self.find(target).map_or(0, Target::demand)
     }
 
-    /// This turn of another process was refused `ago_ms` ago, with a hint that ends in `hint_ms`. That process asks first, in
-    /// `probe_ms`.
+    /// Records that another process's turn was refused `ago_ms` ago, with a hint that ends in `hint_ms`. That process asks first,
+    /// in `probe_ms`.
     pub fn refused_elsewhere(
         &mut self,
         target: &str,
@@ -164,12 +164,12 @@ impl Pacer {
         self.with(target, |target, _| target.accepted_elsewhere(Millis(now.0.saturating_sub(ago_ms))));
     }
 
-    /// Returns what other processes have to be told of a target, since this was called last.
+    /// Returns what to tell other processes about a target, since the last call of this method.
     pub fn lately(&mut self, target: &str, now: Millis) -> Lately {
         self.with(target, |target, _| target.lately(now)).unwrap_or_default()
     }
 
-    /// Another process told this of a target.
+    /// Records what another process reported about a target.
     pub fn lately_elsewhere(&mut self, target: &str, lately: Lately, now: Millis) {
         self.with(target, |target, _| target.lately_elsewhere(lately, now));
     }
@@ -186,7 +186,7 @@ impl Pacer {
         self.with(target, |target, _| target.restore(known, is_recent, now));
     }
 
-    /// Replaces what callers may use. What they used stays.
+    /// Replaces the limits of callers. What they have used still counts.
     pub fn set_callers(&mut self, all: impl IntoIterator<Item = (CallerName, Terms)>) {
         self.callers.replace(all);
     }
@@ -228,7 +228,7 @@ impl Pacer {
         self.callers.used_elsewhere(caller, node, used);
     }
 
-    /// This process told others what a caller used, and these processes are there, it included.
+    /// Records what this process reported about a caller's use, and which processes are alive, this one included.
     pub fn told(&mut self, caller: &CallerName, own: &str, alive: &[String], used: Use) {
         self.callers.tell(caller, own, alive, used);
     }

@@ -42,7 +42,7 @@ pub struct Access {
     pub origins: Vec<String>,
     /// The administrator's token. Without one, and without callers, everybody is the administrator.
     pub token: Option<String>,
-    /// The callers. A request is passed on with the [`Caller`](everturn_orchestrator::Caller) that it is by.
+    /// The callers. A request is passed on with the [`Caller`](everturn_orchestrator::Caller) who made it.
     pub callers: Callers,
     /// The header in which a caller with the scope [`Proxy`](everturn_orchestrator::Scope::Proxy) says whose request it
     /// passes on; `None` = `x-everturn-caller`.
@@ -51,7 +51,7 @@ pub struct Access {
     pub is_open: fn(path: &str) -> bool,
 }
 
-/// Put into the extensions of a request, learns who asks, if [`Guard::protect`] does not refuse it, and what an administrator
+/// Placed in the extensions of a request, it learns who made the request, or why that is not known, and what an administrator
 /// does with conversations of callers.
 #[derive(Clone)]
 pub struct Follower {

@@ -5,9 +5,9 @@
 //! whatever else the server adds. [`serve`] accepts connections, and closes idle ones; [`serve_tls`]
 //! encrypts them.
 //!
-//! A vendor's own paths pass calls through to a provider, unchanged. It also implements OpenAI's Chat Completions API below `/v1`, the protocol of the AI SDK's `useChat` below
-//! `/api/chat` (also over a WebSocket, with [`router_with_sockets`]), AG-UI at `/ag-ui`, and the routes of CopilotKit's
-//! runtime below `/copilotkit`.
+//! Calls at a vendor's own paths are passed through to a provider, unchanged. This crate also implements OpenAI's Chat
+//! Completions API below `/v1`, the protocol of the AI SDK's `useChat` below `/api/chat` (also over a WebSocket, with
+//! [`router_with_sockets`]), AG-UI at `/ag-ui`, and the routes of CopilotKit's runtime below `/copilotkit`.
 //!
 //! This crate does *not* make decisions about turns, or serve the page.
 

@@ -1258,7 +1258,7 @@ export type OutputStream =
 export type Priority =
   /** Somebody waits for the answer. */
   | "interactive"
-  /** Nobody does. One of eight calls that are let go is a background call, if any waits. */
+  /** Nobody waits for it. One in eight admitted calls is a background call, if any waits. */
   | "background"
   /** A value from a newer server. */
   | (string & {});

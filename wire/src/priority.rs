@@ -10,6 +10,6 @@ pub enum Priority {
     /// Somebody waits for the answer.
     #[default]
     Interactive,
-    /// Nobody does. One of eight calls that are let go is a background call, if any waits.
+    /// Nobody waits for it. One in eight admitted calls is a background call, if any waits.
     Background,
 }

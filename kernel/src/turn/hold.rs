@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl Turn {
-    /// Returns for how long the budget of the step lets a call be put off, in milliseconds. One that would have to wait
-    /// longer is made.
+    /// Returns how long the budget of the step lets a call be put off, in milliseconds. A call that would have to wait longer
+    /// is made at once.
     pub fn affordable_ms(&self, now: Millis) -> u64 {
         let Phase::Streaming(Streaming { ledger, .. }) = &self.phase else { return 0 };
         self.budget(ledger).left(now, ledger.waited_ms).unwrap_or(u64::MAX)

@@ -72,8 +72,8 @@ impl Turn {
         }
     }
 
-    /// Returns since when the turn has wanted the call that it makes now: the waits of its step are left out. Calls are
-    /// admitted in this order.
+    /// Returns since when the turn has wanted its current call, moved back by the waits of its step. Calls are admitted in this
+    /// order.
     pub fn wants_since(&self, now: Millis) -> Millis {
         let Phase::Streaming(streaming) = &self.phase else { return now };
         let Ledger { waited_ms, walled_ms, .. } = streaming.ledger;

@@ -89,8 +89,8 @@ impl Builder {
         self
     }
 
-    /// Sets what the tokens of the models cost whose id, `credential/model`, matches a pattern, in which `*` matches any number of
-    /// characters. The most specific pattern counts. Only reports of usage have it.
+    /// Sets the token price of models whose id, `credential/model`, matches a pattern, in which `*` matches any number of
+    /// characters. The most specific pattern counts. Used by usage reports and by limits in money.
     #[must_use]
     pub fn price(mut self, pattern: impl Into<String>, price: Price) -> Self {
         self.prices.add(pattern.into(), price);

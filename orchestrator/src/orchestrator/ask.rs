@@ -7,8 +7,8 @@ use crate::session::{SideCall, Unanswered};
 
 impl Orchestrator {
     /// Asks a model or route, given by its id, and returns the text of its answer; if that is longer than `most` bytes, its beginning
-    /// with an ellipsis. The question is a call in the background, counted for the caller of this conversation. It is asked once, but
-    /// moves along its route, and does not wait. Neither conversations nor observers hear of it. Dropping the future cancels it.
+    /// with an ellipsis. The question is a background call, charged to the caller of this conversation. It is asked once (on a
+    /// route, until a target answers), and does not wait. Conversations and observers do not see it. Dropping the future cancels it.
     ///
     /// # Errors
     /// When there is no answer, also because the call would have had to wait, or during a shutdown.

@@ -52,8 +52,8 @@ impl Orchestrator {
     /// in them. Returns their number.
     ///
     /// # Errors
-    /// When the journal fails. What was deleted so far stays deleted; another call continues. One that cannot be loaded is left, and
-    /// told once the others are deleted.
+    /// When the journal fails. What was deleted so far stays deleted; another call continues. One that cannot be loaded is kept, and
+    /// reported once the others are deleted.
     pub async fn delete_idle(&self, idle_since: Millis) -> Result<usize, Error> {
         let (mut deleted, mut last) = (0, (idle_since, ConversationId::from("~")));
         let mut left = None;

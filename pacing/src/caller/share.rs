@@ -1,9 +1,9 @@
-//! One caller's limits on several nodes: which part of what is left this one may use.
+//! One caller's limits on several nodes: this node's share of what is left.
 //!
-//! Each node tells how many calls it has to make and what it used, every second. What is left is divided by what nodes told, so
-//! that all come to the same result: first, each node gets room for the next of its calls, another one first in each period, and
-//! then the rest by the number of calls; one with nothing to do keeps next to nothing, if others have. A node uses a larger part
-//! only after it has told for a second that it needs it, and a smaller one at once.
+//! Every second, each node reports how many calls it has to make and what it used. What is left is divided by these reports, so
+//! that all nodes get the same result: first, each gets room for its next call, beginning with another node in each period; the
+//! rest is divided by the number of calls. A node without calls keeps next to nothing while others have some. A node uses a
+//! larger share only after reporting for a second that it needs it, and a smaller one at once.
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, vec::Vec};
 

@@ -1,7 +1,7 @@
 //! The turns of one priority: callers take turns, so that each waits for the others' shares only, however much they want.
 //!
-//! This is start-time fair queueing. Each caller has a round: what it was let go, in shares of what is scarce. The one with the
-//! least goes first; one that begins to wait joins at the round of who went last, so that nobody saves up.
+//! This is start-time fair queueing. Each caller has a round: what was admitted for it, in shares of the scarce resource. The
+//! lowest round goes first; a caller that begins to wait joins at the round of whoever went last, so that idle time earns no credit.
 
 use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
 use core::{cmp::Reverse, iter::Peekable, ops::Bound};

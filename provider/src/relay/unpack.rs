@@ -1,4 +1,4 @@
-//! What a compressed body says. It is passed on as it came; this is read beside it.
+//! Reads compressed bodies. They are passed on unchanged; the unpacked copy is only read.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! `cargo xtask costs`: what the project weighs, against limits. Raise a limit only together with a reason.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -23,7 +23,7 @@ const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
 /// Lines of Rust that ship, without tests.
-const LINES: usize = 105_100;
+const LINES: usize = 105_600;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
@@ -116,12 +116,21 @@ fn lines(root: &Path, files: &[String]) -> Result<usize> {
             && !["/tests/", "/benches/"].iter().any(|folder| file.contains(folder))
             && !file.ends_with("/tests.rs")
     };
-    let mut lines = 0;
+    let (mut lines, mut of_tests) = (BTreeMap::new(), Vec::new());
     for file in files.iter().filter(ships) {
         // A file that is being deleted is still tracked.
         let Ok(source) = fs::read_to_string(root.join(file)) else { continue };
         let code = source.split("#[cfg(test)]\nmod tests {").next().context("split returns something")?;
-        lines += code.lines().count();
+        lines.insert(Path::new(file), code.lines().count());
+        of_tests.extend(test_modules(Path::new(file), code));
     }
-    Ok(lines)
+    lines.retain(|file, _| !of_tests.iter().any(|tests| file == tests));
+    Ok(lines.values().sum())
+}
+
+/// Returns the files of modules that a source declares for tests.
+fn test_modules<'s>(file: &'s Path, source: &'s str) -> impl Iterator<Item = PathBuf> + 's {
+    let declared = source.split("#[cfg(test)]\n").skip(1).filter_map(|rest| rest.split_once(";\n"));
+    let names = declared.filter_map(|(declaration, _)| declaration.split("mod ").nth(1));
+    names.map(|name| file.with_extension("").join(name).with_extension("rs"))
 }

@@ -1,6 +1,6 @@
-//! Frames that keep a waiting client, in the form of its protocol.
+//! Frames that keep a waiting client connected, in the form of its protocol.
 //!
-//! Which client bears what was measured with the real programs: see `docs/passing-through.md`.
+//! What each client tolerates was measured with the real programs: see `docs/passing-through.md`.
 
 use bytes::Bytes;
 use everturn_orchestrator::Dialect;
