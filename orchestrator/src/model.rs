@@ -2,11 +2,7 @@
 
 mod allowed;
 
-use std::{
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use everturn_kernel::{Provider, ProviderInfo, Target};
 use everturn_wire::{Category, Failure, Parameters, Priority};
@@ -16,7 +12,7 @@ pub(crate) use allowed::Allowed;
 use crate::{
     Error,
     names::Names,
-    panic::panic_text,
+    panic::guarded,
     route::{self, Route},
     upstream::RelayProvider,
 };
@@ -56,10 +52,7 @@ impl Model {
 
     /// Returns the description of its API for observers; an empty one if the provider panics.
     pub(crate) fn about(&self) -> ProviderInfo {
-        catch_unwind(AssertUnwindSafe(|| self.provider.about())).unwrap_or_else(|panic| {
-            tracing::error!(model = self.id, panic = panic_text(panic.as_ref()), "the provider panicked");
-            ProviderInfo::default()
-        })
+        guarded("the provider", || self.provider.about()).unwrap_or_default()
     }
 
     /// Whether it is the model with this id, with any credential.

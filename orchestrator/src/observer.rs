@@ -1,15 +1,12 @@
 //! The port for observers of all conversations in the process.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use everturn_kernel::{Millis, Op, ProviderInfo, Request, StreamEvent, Turn};
 use everturn_wire::{AgentEvent, ConversationId, Failure, TraceContext, TurnId};
 use futures_util::{Stream, StreamExt as _};
 
-use crate::{Frame, panic::panic_text};
+use crate::{Frame, panic::guarded};
 
 /// Observes all conversations of an orchestrator, and all calls that pass through, each as a turn of one step with the id of the call
 /// as its conversation. It misses no event: it is called on the threads that run the turns, in order within each conversation. Return
@@ -218,9 +215,7 @@ impl Observers {
 
     fn tell(&self, tell: impl FnOnce(&dyn Observer)) {
         let Some(observer) = &self.observer else { return };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| tell(observer.as_ref()))) {
-            tracing::error!(panic = panic_text(panic.as_ref()), "the observer panicked");
-        }
+        guarded("the observer", || tell(observer.as_ref()));
     }
 }
 
