@@ -8,7 +8,7 @@ use everturn_orchestrator::{
     kernel::{Arguments, FinishReason, StreamEvent, ToolAnswer, ToolCall, ToolSpec},
 };
 use everturn_transport_http::{CallLimits, Metrics, router};
-use everturn_wire::{Chunk, Value};
+use everturn_wire::{Chunk, Message, Value};
 use hyper::StatusCode;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -370,7 +370,7 @@ async fn an_image_of_the_message_stays_when_it_is_edited_or_sent_with_an_answer(
     edited["forwardedProps"] = json!({ "everturn": { "edit": true } });
     let asking = ask(&world, RUN, edited);
     let asked = world.call().await;
-    let chunks: Vec<_> = asked.request.messages.iter().flat_map(|message| message.iter()).collect();
+    let chunks: Vec<_> = asked.request.messages.iter().flat_map(Message::iter).collect();
     assert!(
         matches!(chunks[..], [Chunk::Image { .. }, Chunk::Text { text }] if text == "hello"),
         "{chunks:?}"
