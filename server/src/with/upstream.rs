@@ -76,14 +76,14 @@ pub(super) struct OwnProvider {
 /// Returns the configuration of a server that passes calls on to these, with the credentials that they come with.
 pub(super) fn config(upstreams: &[Upstream], own: &[OwnProvider]) -> String {
     let of_vendors = upstreams.iter().flat_map(|Upstream { vendor, base_url }| {
-        let is_vendor = base_url.starts_with(vendor.host());
-        vendor.providers().iter().map(move |(name, kind)| (*name, *kind, base_url.as_str(), is_vendor))
+        vendor.providers().iter().map(move |(name, kind)| (*name, *kind, base_url.as_str()))
     });
     // Their calls go to paths of their own, so they come last and their kind does not matter.
-    let own = own.iter().map(|own| (&*own.door, "openai-chat", &*own.base_url, false));
-    let table = |(name, kind, base_url, is_vendor): (&str, &str, &str, bool)| {
+    let own = own.iter().map(|own| (&*own.door, "openai-chat", &*own.base_url));
+    let table = |(name, kind, base_url): (&str, &str, &str)| {
         // A model on one's own machine reads a long prompt for minutes before its answer begins.
-        let patience = if is_vendor { "" } else { "timeouts = { first_byte_ms = 600000 }\n" };
+        let is_near = base_url.starts_with("http:");
+        let patience = if is_near { "timeouts = { first_byte_ms = 600000 }\n" } else { "" };
         format!(
             "[[provider]]\nname = {name:?}\nkind = {kind:?}\nbase_url = {base_url:?}\ncredential = \"client\"\n\
              models = [\"any\"]\n{patience}"

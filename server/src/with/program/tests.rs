@@ -91,9 +91,13 @@ fn codex_keeps_its_provider_and_its_login() {
     let config = "model_provider = \"x\"\n[model_providers.x]\nbase_url = \"https://x.example/v1\"\n";
     fs::write(home.path().join("config.toml"), config).unwrap();
     let (own, upstreams) = told("codex", &[("CODEX_HOME", path)]);
-    assert_eq!(words(&own), ["-c", "model_providers.x.base_url=\"http://127.0.0.1:5/v1\""]);
+    let uncompressed = "features.enable_request_compression=false";
+    let of_provider = "model_providers.x.base_url=\"http://127.0.0.1:5/v1\"";
+    assert_eq!(words(&own), ["-c", of_provider, "-c", uncompressed]);
     assert_eq!(upstreams[0].base_url, "https://x.example/v1");
     assert_eq!(fs::read_to_string(home.path().join("config.toml")).unwrap(), config, "it was not changed");
+    fs::write(home.path().join("config.toml"), "openai_base_url = \"https://gateway.example/v1\"").unwrap();
+    assert_eq!(told("codex", &[("CODEX_HOME", path)]).1[0].base_url, "https://gateway.example/v1");
     fs::write(home.path().join("config.toml"), "key = \"s3cret\" s3cret\n").unwrap();
     let (_, upstreams) = told("codex", &[("CODEX_HOME", path)]);
     assert_eq!(upstreams[0].base_url, "https://chatgpt.com/backend-api/codex");
@@ -151,4 +155,14 @@ fn the_extension_of_pi_is_removed_with_its_directory() {
     assert!(directory.exists());
     drop(told);
     assert!(!directory.exists());
+}
+
+#[test]
+fn a_model_on_ones_own_machine_has_ten_minutes_to_begin_its_answer() {
+    let own = Upstream::named(OpenAi, "http://127.0.0.1:11434/v1", "/v1");
+    for (upstream, is_patient) in [(Upstream::usual(OpenAi), false), (own, true)] {
+        let config = upstream::config(&[upstream], &[]);
+        assert_eq!(config.contains("first_byte_ms = 600000"), is_patient, "{config}");
+        Config::of_text(&config).unwrap();
+    }
 }

@@ -41,6 +41,21 @@ async fn each_path_goes_to_a_provider_of_its_protocol() {
 }
 
 #[tokio::test]
+async fn an_empty_body_has_a_length_and_a_web_socket_is_declined_at_once() {
+    let provider = Loopback::start([Reply::json(200, &json!({}))]).await;
+    let server = server(&provider, SHORT, "").await;
+    assert_eq!(ask(&server, "/v1/responses/resp_1/cancel", &[], "").await.status, 200);
+    let request = provider.requests().pop().unwrap();
+    let length = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    assert_eq!(length.map(|(_, value)| value.as_str()), Some("0"));
+    let upgrade = [("connection", "upgrade"), ("upgrade", "websocket")];
+    let declined = send(&server, Method::GET, "/v1/responses", &upgrade, String::new()).await;
+    assert_eq!(declined.status, 426);
+    assert_eq!(send(&server, Method::GET, "/v1/responses", &[], String::new()).await.status, 405);
+    assert_eq!(provider.counts().requests, 1);
+}
+
+#[tokio::test]
 async fn a_callers_credential_is_forwarded_only_where_that_is_configured_and_the_token_never() {
     let provider = Loopback::start([Reply::json(200, &json!({}))]).await;
     let server = server(&provider, SHORT, "token = \"the-token\"\n").await;

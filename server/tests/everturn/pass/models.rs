@@ -62,9 +62,13 @@ async fn where_no_models_are_known_the_provider_answers() {
     let theirs = json!({ "data": [{ "id": "theirs", "z": 1 }] });
     let provider = Loopback::start([Reply::json(200, &theirs)]).await;
     let server = doors::server(&provider, SHORT, "").await;
-    for (path, headers) in
-        [("/v1/models?limit=1000", &[VERSION][..]), ("/v1/models/a", &[VERSION]), ("/v1beta/models?a=b", &[])]
-    {
+    for (path, headers) in [
+        ("/v1/models?limit=1000", &[VERSION][..]),
+        ("/v1/models/a", &[VERSION]),
+        ("/v1beta/models?a=b", &[]),
+        // codex asks its vendor for a catalogue, whatever models are known here.
+        ("/v1/models?client_version=0.169.0", &[]),
+    ] {
         assert_eq!(list(&server, path, headers).await, (200, theirs.clone()), "{path}");
         assert_eq!(provider.requests().pop().unwrap().path, path);
     }
