@@ -310,8 +310,10 @@ impl Pacing {
             if let Some(used) = used {
                 let about = inner.about(target);
                 about.output = (about.output * 7 + used.output) / 8;
-                let fresh = used.input.saturating_sub(used.cached).min(estimated) * 1_000 / estimated.max(1);
-                about.fresh = Some(about.fresh.map_or(fresh, |known| (known * 3 + fresh) / 4));
+                let counted = used.input.saturating_sub(used.cached).min(estimated);
+                if let Some(fresh) = (counted * 1_000).checked_div(estimated) {
+                    about.fresh = Some(about.fresh.map_or(fresh, |known| (known * 3 + fresh) / 4));
+                }
             }
         });
     }
