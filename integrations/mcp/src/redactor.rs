@@ -56,9 +56,11 @@ impl Redactor {
         if let Some(url) = url {
             // Errors contain the URL as parsed, not as written.
             let understood = reqwest::Url::parse(url).ok();
-            is_url_secret = understood.as_ref().is_none_or(|url| {
-                url.query().is_some() || !url.username().is_empty() || url.password().is_some()
-            });
+            // Without any other secret, its path may have one.
+            is_url_secret = hidden.is_empty()
+                || understood.as_ref().is_none_or(|url| {
+                    url.query().is_some() || !url.username().is_empty() || url.password().is_some()
+                });
             let understood = understood.map(String::from);
             let spellings = understood.into_iter().chain([url.to_owned()]);
             hidden.extend(spellings.filter(|text| !text.is_empty()).map(|text| (text, "[its url]")));

@@ -136,6 +136,8 @@ impl Orchestrator {
 
     async fn remove(self, seated: Seated) -> Result<(), Error> {
         let conversation = seated.conversation.clone();
+        // Whoever changes settings meanwhile finds that it does not exist.
+        let _alone = self.registry.alone(&conversation.id).await;
         match self.remove_stored(&conversation).await {
             Ok(()) => seated.delete(),
             Err(error) => {
@@ -152,8 +154,6 @@ impl Orchestrator {
 
     async fn remove_stored(&self, conversation: &Conversation) -> Result<(), Error> {
         let (ports, id) = (&self.ports, &conversation.id);
-        // Whoever changes settings meanwhile finds that it does not exist.
-        let _alone = self.registry.alone(id).await;
         ports.retry.forget(id).await?;
         ports.model_settings.write(id, &ModelSettings::default()).await?;
         ports.permissions.grants.forget(id, &conversation.grants).await?;

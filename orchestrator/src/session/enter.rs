@@ -27,7 +27,7 @@ pub(crate) fn send(
     control: Control,
 ) -> Result<bool, Error> {
     // Without any model the turn can only be stopped.
-    let is_stop = matches!(control.input, Input::Abort | Input::AbortRetry);
+    let is_stop = matches!(control.input, Input::Abort);
     Ok(match conversation.send(control, is_stop || !ports.models.now().is_empty())? {
         Command::Sent => true,
         Command::NoTurn => false,

@@ -167,7 +167,7 @@ impl<'s> TurnHost<'s> {
         if left.take_in(self.control) || closing {
             return Follows::Nothing(ConversationStatus::Closed);
         }
-        self.owed.taken.append(&mut left.taken);
+        let mut taken = mem::take(&mut left.taken);
         let (successor, shared, settings) = (self.successor.take(), self.shared, &self.settings);
         let begun = || match successor {
             Some(choice) => {
@@ -176,7 +176,11 @@ impl<'s> TurnHost<'s> {
             None => TurnTask::queued(shared, self.conversation, left, settings.clone()),
         };
         // It calls the schedule and the tools. Broken ones must not keep this turn from ending.
-        match guarded("what begins the next turn", begun).flatten() {
+        let begun = guarded("what begins the next turn", begun);
+        if begun.is_some() {
+            self.owed.taken.append(&mut taken);
+        }
+        match begun.flatten() {
             Some(task) => Follows::Turn(Box::new(task)),
             None => Follows::Nothing(ConversationStatus::Idle),
         }

@@ -110,7 +110,7 @@ impl Room {
     /// Returns until when a caller leaves what is left to others; `None` = it need not.
     pub(super) fn kept_until(&self, waiter: &Waiter, queue: &Queue, now: Millis) -> Option<Millis> {
         let until = |window: &Window| {
-            let amount = waiter.size.of(window.what).min(window.limit());
+            let amount = amount(waiter.size, window);
             let kept = self.reserve.for_callers(waiter, queue, window, amount, now);
             (kept > 0 && window.fits(amount, now) && !window.fits(amount.saturating_add(kept), now))
                 .then(|| shrunk_at(window, amount, kept, now))
@@ -162,8 +162,7 @@ impl Room {
         let is_background = waiter.priority == Priority::Background;
         for window in &self.windows {
             let (what, limit) = (window.what, window.limit());
-            // Windows that are refilled all the time are hardly ever whole: a larger call goes with nearly all of one.
-            let amount = waiter.size.of(what).min(limit - limit / 10);
+            let amount = amount(waiter.size, window);
             let kept = if is_background { self.reserve.of(window, amount, now) } else { 0 };
             let needed = amount.saturating_mul(u64::from(others) + 1);
             if window.fits(needed.saturating_add(kept), now) {
@@ -180,6 +179,14 @@ impl Room {
         }
         Ok(())
     }
+}
+
+/// Returns how much a call needs of a window. One that is refilled all the time is hardly ever whole, so a call that needs all of
+/// it goes with nearly all; so does one that is larger, which the provider may still take.
+fn amount(size: Size, window: &Window) -> u64 {
+    let (size, limit) = (size.of(window.what), window.limit());
+    let is_nearly_enough = size > limit || window.refills();
+    size.min(if is_nearly_enough { limit - limit / 10 } else { limit })
 }
 
 /// When what is kept of a window has shrunk by an amount: it shrinks evenly until the window ends.

@@ -82,8 +82,10 @@ struct Reading {
     ends: Ends,
     /// The start of a body without events, which may be an error.
     opening: Vec<u8>,
-    /// Whether the body is said to be JSON.
+    /// Whether the body is said to be JSON, plain text, or a page, such as one of a proxy.
     is_json: bool,
+    is_plain: bool,
+    is_page: bool,
     /// Whether an answer may have no body.
     is_empty_right: bool,
 }
@@ -154,6 +156,8 @@ impl Exchange {
             ends: Ends::default(),
             opening: Vec::new(),
             is_json: is_kind("application/json"),
+            is_plain: is_kind("text/plain"),
+            is_page: self.form != AnswerForm::Opaque && is_kind("text/html"),
             is_empty_right: status != StatusCode::OK,
         };
         if reading.has_begun || (self.form == AnswerForm::Opaque && !self.whole) {
@@ -296,10 +300,20 @@ impl Exchange {
     }
 }
 
+/// Whether a text is neither JSON, whole or in lines, nor a stream of events.
+fn is_prose(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let begins = ["{", "[", "\"", ":", "data:", "event:", "id:", "retry:"];
+    !begins.iter().any(|begin| text.starts_with(begin))
+}
+
 impl Reading {
     /// Checks a body without events, as far as it can be read and was kept.
     fn check(&self, endpoint: &Endpoint, form: AnswerForm) -> Result<(), Failure> {
         let Self { head, opening, .. } = self;
+        if self.is_page {
+            return Err(endpoint.refused(head, opening));
+        }
         if self.held == 0 {
             let is_right = self.is_empty_right;
             return if is_right { Ok(()) } else { Err(endpoint.truncated("the body is empty", head)) };
@@ -311,11 +325,13 @@ impl Reading {
         if is_failed(form, &text) {
             return Err(endpoint.broken(head, &text));
         }
-        match serde_json::from_str::<IgnoredAny>(&text).is_ok() {
-            true => Ok(()),
-            false if self.is_json => Err(endpoint.truncated("the JSON ended too early", head)),
-            // Such as a page of a proxy.
-            false => Err(endpoint.refused(head, opening)),
+        match serde_json::from_str::<IgnoredAny>(&text) {
+            Err(error) if self.is_json && error.is_eof() => {
+                Err(endpoint.truncated("the JSON ended too early", head))
+            }
+            // What a proxy says in words. A stream or JSON may be called so, too.
+            Err(_) if self.is_plain && is_prose(&text) => Err(endpoint.refused(head, opening)),
+            _ => Ok(()),
         }
     }
 

@@ -102,7 +102,13 @@ fn give(file: &File, replaces: &Path) -> io::Result<()> {
     let directory = replaces.parent().filter(|directory| !directory.as_os_str().is_empty());
     let places = [fs::symlink_metadata(replaces), fs::metadata(directory.unwrap_or(Path::new(".")))];
     match places.into_iter().flatten().find(|place| place.uid() != 0) {
-        Some(place) => fchown(file, Some(place.uid()), Some(place.gid())),
+        // Not every root may: in a container it can lack the right, or the owner can be unknown there.
+        Some(place) => match fchown(file, Some(place.uid()), Some(place.gid())) {
+            Err(error) if !matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput) => {
+                Err(error)
+            }
+            _ => Ok(()),
+        },
         None => Ok(()),
     }
 }

@@ -92,10 +92,16 @@ impl Watcher {
         self.events.iter().filter(|event| event["type"] == kind).count()
     }
 
-    /// Returns the received results of this call.
+    /// Returns the received results of this call that were not withdrawn with their step.
     pub(crate) fn results(&self, call: &str) -> Vec<&str> {
-        let is_it = |event: &&Value| event["type"] == "tool-result" && event["toolCallId"] == call;
-        self.events.iter().filter(is_it).map(|event| event["content"].as_str().unwrap()).collect()
+        let of_call = |event: &Value| event["type"] == "tool-result" && event["toolCallId"] == call;
+        let stays = |(at, event): &(usize, &Value)| {
+            let withdraws =
+                |later: &Value| later["type"] == "step-rewound" && later["stepId"] == event["stepId"];
+            of_call(event) && !self.events[*at..].iter().any(withdraws)
+        };
+        let events = self.events.iter().enumerate().filter(stays);
+        events.map(|(_, event)| event["content"].as_str().unwrap()).collect()
     }
 
     /// Returns the text on its screen.

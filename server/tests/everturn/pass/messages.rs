@@ -195,3 +195,20 @@ async fn what_is_no_answer_though_its_status_says_so_is_asked_for_again() {
     assert_eq!((response.status, response.text().await.as_str()), (200, whole));
     assert_eq!(provider.counts().requests, 4);
 }
+
+#[tokio::test]
+async fn a_large_call_that_comes_from_a_cache_does_not_wait_for_a_limit_on_input() {
+    let usage = json!({ "input_tokens": 100, "cache_read_input_tokens": 70_000, "output_tokens": 5 });
+    let reply = Reply::json(200, &json!({ "type": "message", "usage": usage }))
+        .header("anthropic-ratelimit-input-tokens-limit", "50000")
+        .header("anthropic-ratelimit-input-tokens-remaining", "40000")
+        .header("anthropic-ratelimit-input-tokens-reset", "600");
+    let provider = Loopback::start([reply]).await;
+    let server = messages_server(&provider, SHORT).await;
+    for n in 0..3 {
+        let body = format!(r#"{{"model":"claude-a","n":{n},"system":"{}"}}"#, "x".repeat(300 << 10));
+        let asked = timeout(DEADLINE, ask(&server, "/v1/messages", &[], &body));
+        assert_eq!(asked.await.expect("it does not wait").status, 200);
+    }
+    assert_eq!(provider.counts().requests, 3);
+}

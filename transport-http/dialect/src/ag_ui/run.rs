@@ -129,7 +129,7 @@ impl Run {
                 custom(event, out);
             }
             EventBody::StepComplete { .. } => self.finish_step(out),
-            EventBody::StepRewound { .. } => self.rewind(event, out),
+            EventBody::StepRewound { step_id, .. } => self.rewind(step_id, event, out),
             EventBody::FinalReport(report) => {
                 if let (Some(report), (false, false)) = (&report.report, self.has_text) {
                     self.delta(Part::Text, &escaped(&report.to_string()), out);
@@ -296,7 +296,10 @@ impl Run {
     }
 
     /// Withdraws what was shown of the step, which will be streamed again.
-    fn rewind(&mut self, event: &EventBody, out: &mut Vec<u8>) {
+    fn rewind(&mut self, step_id: &StepId, event: &EventBody, out: &mut Vec<u8>) {
+        // A call of the new answer may have the same id, and has a result of its own.
+        let of_step = call_key(step_id, "");
+        self.results.retain(|call| !call.starts_with(&of_step));
         self.close_part(out);
         custom(event, out);
         if std::mem::take(&mut self.has_shown) {
