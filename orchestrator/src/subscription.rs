@@ -1,13 +1,15 @@
 //! A subscription: one subscriber's position in a conversation's event stream.
 
-use std::{collections::VecDeque, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
+use std::{
+    any::Any, collections::VecDeque, future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration,
+};
 
 use everturn_kernel::Millis;
 use everturn_wire::ConversationId;
 use futures_util::FutureExt as _;
 
 use crate::{
-    Orchestrator, Version,
+    Version,
     caller::{Ended, Over},
     clock::Clock,
     conversation::Conversation,
@@ -69,7 +71,7 @@ pub(crate) struct Source {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Arc<Shutdown>,
     /// Keeps waking turns while there are subscribers.
-    pub(crate) _orchestrator: Orchestrator,
+    pub(crate) _orchestrator: Arc<dyn Any + Send + Sync>,
 }
 
 impl Subscription {

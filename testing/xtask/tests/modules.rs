@@ -9,7 +9,7 @@ use std::{
 
 /// The modules of the orchestrator, each with those that it may use. Each uses only modules above it, so there are no
 /// cycles.
-const ALLOWED: [(&str, &[&str]); 50] = [
+const ALLOWED: [(&str, &[&str]); 52] = [
     ("cursor", &[]),
     ("retry_scope", &[]),
     ("json", &[]),
@@ -17,6 +17,8 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     ("names", &[]),
     ("new_id", &[]),
     ("panic", &[]),
+    ("runs", &[]),
+    ("sync", &["panic"]),
     // A policy as it is saved with its turn.
     ("schedule", &[]),
     ("status", &[]),
@@ -32,9 +34,9 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     // Storage does not know who drives a turn or sends requests.
     ("journal", &["cursor", "json", "memory", "panic"]),
     // The tools offered to turns, and how they are saved; not how calls are handled.
-    ("toolbox", &["journal", "tool"]),
+    ("toolbox", &["journal", "panic", "tool"]),
     ("state", &["journal"]),
-    ("permission", &["journal", "state", "tool"]),
+    ("permission", &["journal", "panic", "state", "tool"]),
     // What conversations set for their model, and what that means for a turn.
     ("model_settings", &["journal", "state"]),
     ("reviewer", &[]),
@@ -58,15 +60,15 @@ const ALLOWED: [(&str, &[&str]); 50] = [
     ("timed_retry", &["clock", "health", "retry_scope", "telemetry"]),
     ("observer", &["frame", "panic"]),
     // What it wakes is behind a trait, so the timer knows no conversation.
-    ("timer", &["clock", "panic", "telemetry"]),
-    ("pacing", &["clock", "health", "journal", "notice", "state", "telemetry", "timer", "usage"]),
+    ("timer", &["clock", "panic", "runs", "telemetry"]),
+    ("pacing", &["clock", "health", "journal", "notice", "runs", "state", "telemetry", "timer", "usage"]),
     ("log", &["cursor", "frame"]),
     ("route", &["journal"]),
     // The effective settings and their storage; not who follows them.
     ("retry_settings", &["error", "journal", "retry_scope", "schedule", "state"]),
     // The port to endpoints that calls are passed through to; nothing about who asks them.
     ("upstream", &[]),
-    ("model", &["error", "names", "route", "upstream"]),
+    ("model", &["error", "names", "panic", "route", "upstream"]),
     // What is offered, and replaced as a whole; not who uses it.
     ("catalog", &["journal", "model", "route", "schedule", "upstream"]),
     ("shutdown", &["error"]),
@@ -88,6 +90,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
             "permission",
             "question",
             "shutdown",
+            "sync",
             "telemetry",
             "timer",
             "turn_log",
@@ -133,6 +136,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
             "panic",
             "permission",
             "report",
+            "request_history",
             "model_settings",
             "retry_settings",
             "reviewer",
@@ -171,6 +175,7 @@ const ALLOWED: [(&str, &[&str]); 50] = [
             "session",
             "shutdown",
             "state",
+            "sync",
             "telemetry",
             "upstream",
             "usage",
