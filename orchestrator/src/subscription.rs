@@ -71,7 +71,7 @@ pub(crate) struct Source {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shutdown: Arc<Shutdown>,
     /// Keeps waking turns while there are subscribers.
-    pub(crate) _orchestrator: Arc<dyn Any + Send + Sync>,
+    pub(crate) _alive: Arc<dyn Any + Send + Sync>,
 }
 
 impl Subscription {

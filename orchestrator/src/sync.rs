@@ -1,5 +1,7 @@
 //! The lock of what many threads touch: of the seat, and of the answers of calls. Tests replace it by a model.
 
+#[cfg(test)]
+use std::sync::TryLockError;
 use std::sync::{Mutex as Lock, MutexGuard, PoisonError};
 
 /// A point where a model may switch threads.
@@ -36,9 +38,6 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-#[cfg(test)]
-use std::sync::TryLockError;
 
 /// Runs threads in every order, or in many.
 #[cfg(test)]

@@ -128,12 +128,16 @@ mod tests {
         assert_eq!(redactor.redact(r#"{"a":"-----BEGIN\nsecond-line\n\"quoted\""}"#), r#"{"a":"[secret]"}"#);
     }
 
+    /// A server at this URL that gets a key in a header.
+    fn at(url: &str) -> Redactor {
+        let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
+        let endpoint = Endpoint { url: url.to_owned(), headers: headers.into(), ..Endpoint::default() };
+        Redactor::of(&ServerConfig::new("a", Connection::Http(endpoint)))
+    }
+
     #[test]
     fn neither_the_url_nor_the_key_in_a_header_is_shown() {
-        let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
-        let url = "http://Host/path?key=s3cret".to_owned();
-        let endpoint = Endpoint { url, headers: headers.into(), ..Endpoint::default() };
-        let redactor = Redactor::of(&ServerConfig::new("a", Connection::Http(endpoint)));
+        let redactor = at("http://Host/path?key=s3cret");
         let text = "for url (http://host/path?key=s3cret): s3cret-key";
         assert_eq!(redactor.redact(text), "for url ([its url]): [secret]");
         assert_eq!(redactor.redact_secrets(text), "for url ([its url]): [secret]");
@@ -141,10 +145,7 @@ mod tests {
 
     #[test]
     fn a_schema_may_name_addresses_below_the_servers_own() {
-        let headers = [("Authorization".to_owned(), Setting::Secret("Bearer s3cret-key".to_owned()))];
-        let url = "https://example.com/mcp".to_owned();
-        let endpoint = Endpoint { url, headers: headers.into(), ..Endpoint::default() };
-        let redactor = Redactor::of(&ServerConfig::new("a", Connection::Http(endpoint)));
+        let redactor = at("https://example.com/mcp");
         let schema = r#"{"enum":["https://example.com/mcp/projects/1","s3cret-key"]}"#;
         assert_eq!(redactor.redact_secrets(schema), schema.replace("s3cret-key", "[secret]"));
     }

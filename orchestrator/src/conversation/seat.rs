@@ -34,10 +34,8 @@ use everturn_kernel::{Input, Millis, RestoreError, Turn, Wait};
 use everturn_wire::ConversationStatus;
 use tokio::sync::mpsc;
 
-use crate::sync::Mutex;
-
 use super::{AfterTurn, Control, Inbox, LeftoverMessages, control::MAX_QUEUE};
-use crate::{Definition, NodeId, shutdown::Shutdown};
+use crate::{Definition, NodeId, shutdown::Shutdown, sync::Mutex};
 
 /// Who drives a conversation.
 pub(super) struct Seat {

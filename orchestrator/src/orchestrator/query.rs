@@ -35,7 +35,7 @@ impl Orchestrator {
             journal: self.ports.journal.clone(),
             clock: self.ports.clock.clone(),
             shutdown: self.ports.shutdown.clone(),
-            _orchestrator: Arc::new(self.clone()),
+            _alive: self.ports.clone(),
         };
         Ok(Subscription::new(conversation, source, from, extensions))
     }

@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Duration};
 use everturn_kernel::{AfterContent, Millis, Prompt};
 use everturn_wire::{AgentEvent, ConversationId, ModelSettings, QueuedMessage, RetrySettings, TurnId};
 use futures_core::future::BoxFuture;
+use tokio::task::JoinHandle;
 
 use super::{Orchestrator, StartTurn, Started, command::check, request_key::RequestKey};
 use crate::{
@@ -50,6 +51,15 @@ pub(super) enum Begun {
     With(Started),
     /// Not up to this version of the conversation.
     Not(Version),
+}
+
+/// Waits for a start on a task of its own.
+async fn started(task: JoinHandle<Result<Started, Error>>) -> Result<Started, Error> {
+    match task.await {
+        Ok(started) => started,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(Error::ShuttingDown),
+    }
 }
 
 impl Orchestrator {
@@ -105,11 +115,7 @@ impl Orchestrator {
             }
             started
         };
-        match tokio::spawn(starting).await {
-            Ok(started) => started,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Err(Error::ShuttingDown),
-        }
+        started(tokio::spawn(starting)).await
     }
 
     async fn start_in(&self, id: &ConversationId, mut checked: Checked) -> Result<Started, Error> {
@@ -241,15 +247,15 @@ impl Orchestrator {
     ) -> Result<Started, Error> {
         let this = self.clone();
         // In its own task: what is taken is stored, even if this future is dropped.
-        let begun = tokio::spawn(async move {
+        started(tokio::spawn(async move {
             let started = this.begin_turn(seated, job).await?;
             let id = &started.conversation_id;
             if let Err(error) = this.registry.set_model_settings(id, &own).await {
                 tracing::warn!(conversation = %id, %error, "what a message set was not stored: it holds for its turn only");
             }
             Ok(started)
-        });
-        begun.await.unwrap_or(Err(Error::ShuttingDown))
+        }))
+        .await
     }
 
     /// Begins a turn, and returns when its start is durable.

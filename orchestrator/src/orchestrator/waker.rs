@@ -31,9 +31,10 @@ impl Waker {
         let _ = self.0.set((Arc::downgrade(registry), Arc::downgrade(ports), Arc::downgrade(calls)));
     }
 
-    fn get(&self) -> Option<(Arc<Registry>, Arc<Ports>, Arc<Calls>)> {
+    /// Calls end with the orchestrator, turns only with its subscriptions.
+    fn get(&self) -> Option<(Arc<Registry>, Arc<Ports>, Option<Arc<Calls>>)> {
         let (registry, ports, calls) = self.0.get()?;
-        Some((registry.upgrade()?, ports.upgrade()?, calls.upgrade()?))
+        Some((registry.upgrade()?, ports.upgrade()?, calls.upgrade()))
     }
 }
 
@@ -48,7 +49,7 @@ impl Wakes for Waker {
     async fn wake(&self, id: &ConversationId) -> Woken {
         let Some((registry, ports, calls)) = self.get() else { return Woken::Done };
         let released = ports.pacing.take_released(id);
-        if calls.release(id, released.is_some()) {
+        if calls.is_some_and(|calls| calls.release(id, released.is_some())) {
             return Woken::Done;
         }
         let found = match registry.get(id).await {

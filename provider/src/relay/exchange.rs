@@ -82,12 +82,18 @@ struct Reading {
     ends: Ends,
     /// The start of a body without events, which may be an error.
     opening: Vec<u8>,
-    /// Whether the body is said to be JSON, plain text, or a page, such as one of a proxy.
-    is_json: bool,
-    is_plain: bool,
-    is_page: bool,
-    /// Whether an answer may have no body.
-    is_empty_right: bool,
+    /// What a body without events is said to be.
+    kind: Kind,
+    may_be_empty: bool,
+}
+
+/// What a body is said to be.
+enum Kind {
+    Json,
+    Plain,
+    /// HTML: no answer of an API, but perhaps a page of a proxy.
+    Page,
+    Other,
 }
 
 /// A failure whose explanation is still arriving.
@@ -155,10 +161,13 @@ impl Exchange {
             unpack,
             ends: Ends::default(),
             opening: Vec::new(),
-            is_json: is_kind("application/json"),
-            is_plain: is_kind("text/plain"),
-            is_page: self.form != AnswerForm::Opaque && is_kind("text/html"),
-            is_empty_right: status != StatusCode::OK,
+            kind: match () {
+                () if is_kind("application/json") => Kind::Json,
+                () if is_kind("text/plain") => Kind::Plain,
+                () if is_kind("text/html") => Kind::Page,
+                () => Kind::Other,
+            },
+            may_be_empty: status != StatusCode::OK,
         };
         if reading.has_begun || (self.form == AnswerForm::Opaque && !self.whole) {
             self.begin_content(reading, response);
@@ -310,27 +319,26 @@ fn is_prose(text: &str) -> bool {
 impl Reading {
     /// Checks a body without events, as far as it can be read and was kept.
     fn check(&self, endpoint: &Endpoint, form: AnswerForm) -> Result<(), Failure> {
-        let Self { head, opening, .. } = self;
-        if self.is_page {
+        let Self { head, opening, kind, .. } = self;
+        if let Kind::Page = kind {
             return Err(endpoint.refused(head, opening));
         }
-        if self.held == 0 {
-            let is_right = self.is_empty_right;
-            return if is_right { Ok(()) } else { Err(endpoint.truncated("the body is empty", head)) };
+        if self.held == 0 && !self.may_be_empty {
+            return Err(endpoint.truncated("the body is empty", head));
         }
-        if !self.unpack.is_readable() || opening.len() >= BODY_LIMIT {
+        if self.held == 0 || !self.unpack.is_readable() || opening.len() >= BODY_LIMIT {
             return Ok(());
         }
         let text = String::from_utf8_lossy(opening);
         if is_failed(form, &text) {
             return Err(endpoint.broken(head, &text));
         }
-        match serde_json::from_str::<IgnoredAny>(&text) {
-            Err(error) if self.is_json && error.is_eof() => {
+        match (serde_json::from_str::<IgnoredAny>(&text), kind) {
+            (Err(error), Kind::Json) if error.is_eof() => {
                 Err(endpoint.truncated("the JSON ended too early", head))
             }
             // What a proxy says in words. A stream or JSON may be called so, too.
-            Err(_) if self.is_plain && is_prose(&text) => Err(endpoint.refused(head, opening)),
+            (Err(_), Kind::Plain) if is_prose(&text) => Err(endpoint.refused(head, opening)),
             _ => Ok(()),
         }
     }

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     client::{Answer, get, post, post_keyed},
+    puppet::Call,
     world,
     world::World,
 };
@@ -291,21 +292,27 @@ impl Tool for Shell {
     }
 }
 
-#[tokio::test]
-async fn interrupts_are_answered_by_another_run() {
-    let mut world = World::serve_built(
-        |builder| builder.tool(Shell),
-        |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none()),
-    )
-    .await;
-    let asking = ask(&world, RUN, input(&json!([user("hi")])));
-    let asked = world.call().await;
-    for id in ["a", "b"] {
+async fn with_shell() -> World {
+    let routes = |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none());
+    World::serve_built(|builder| builder.tool(Shell), routes).await
+}
+
+/// Answers with these calls of the shell, each of its id.
+fn call_shell(asked: &Call, ids: &[&str]) {
+    for id in ids {
         let arguments = Arguments::Parsed(json!({ "command": id }));
-        let made = ToolCall { id: id.to_owned(), name: "sh".to_owned(), arguments, echo: None };
-        asked.tell(StreamEvent::ToolCall(made));
+        let call = ToolCall { id: (*id).to_owned(), name: "sh".to_owned(), arguments, echo: None };
+        asked.tell(StreamEvent::ToolCall(call));
     }
     asked.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+}
+
+#[tokio::test]
+async fn interrupts_are_answered_by_another_run() {
+    let mut world = with_shell().await;
+    let asking = ask(&world, RUN, input(&json!([user("hi")])));
+    let asked = world.call().await;
+    call_shell(&asked, &["a", "b"]);
     let told = events(asking.await.unwrap()).await;
     let outcome = &told.last().unwrap()["outcome"];
     let ids: Vec<&Value> =
@@ -346,18 +353,12 @@ async fn interrupts_are_answered_by_another_run() {
 
 #[tokio::test]
 async fn an_image_of_the_message_stays_when_it_is_edited_or_sent_with_an_answer() {
-    let mut world = World::serve_built(
-        |builder| builder.tool(Shell),
-        |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none()),
-    )
-    .await;
+    let mut world = with_shell().await;
     let image = json!({ "type": "image", "source": { "type": "url", "value": "https://example.com/a.png" } });
     let shown = json!({ "id": "u", "role": "user", "content": [{ "type": "text", "text": "hi" }, image] });
     let asking = ask(&world, RUN, input(&json!([shown])));
     let asked = world.call().await;
-    let arguments = Arguments::Parsed(json!({ "command": "a" }));
-    asked.tell(StreamEvent::ToolCall(ToolCall { id: "a".into(), name: "sh".into(), arguments, echo: None }));
-    asked.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+    call_shell(&asked, &["a"]);
     let interrupt = &events(asking.await.unwrap()).await.pop().unwrap()["outcome"]["interrupts"][0];
     let mut resume = input(&json!([shown]));
     resume["resume"] =
@@ -381,16 +382,10 @@ async fn an_image_of_the_message_stays_when_it_is_edited_or_sent_with_an_answer(
 
 #[tokio::test]
 async fn an_answer_that_comes_late_is_followed_by_all_that_was_missed() {
-    let mut world = World::serve_built(
-        |builder| builder.tool(Shell),
-        |orchestrator, _| router(orchestrator, CallLimits::default(), Metrics::none()),
-    )
-    .await;
+    let mut world = with_shell().await;
     let asking = ask(&world, RUN, input(&json!([user("hi")])));
     let asked = world.call().await;
-    let arguments = Arguments::Parsed(json!({ "command": "a" }));
-    asked.tell(StreamEvent::ToolCall(ToolCall { id: "a".into(), name: "sh".into(), arguments, echo: None }));
-    asked.tell(StreamEvent::Finished(FinishReason::ToolCalls));
+    call_shell(&asked, &["a"]);
     let answer = asking.await.unwrap();
     let id = answer.header("x-conversation-id").to_owned();
     let interrupt = &events(answer).await.pop().unwrap()["outcome"]["interrupts"][0];
