@@ -25,14 +25,16 @@ pub(super) struct Waker(Arc<OnceLock<Parts>>);
 
 type Parts = (Weak<Registry>, Weak<Ports>, Weak<Calls>);
 
+/// The parts that are left. Calls end with the orchestrator, turns only with its subscriptions.
+type Left = (Arc<Registry>, Arc<Ports>, Option<Arc<Calls>>);
+
 impl Waker {
     /// Sets the orchestrator's parts. Call it once, before the first wake-up.
     pub(super) fn set(&self, registry: &Arc<Registry>, ports: &Arc<Ports>, calls: &Arc<Calls>) {
         let _ = self.0.set((Arc::downgrade(registry), Arc::downgrade(ports), Arc::downgrade(calls)));
     }
 
-    /// Calls end with the orchestrator, turns only with its subscriptions.
-    fn get(&self) -> Option<(Arc<Registry>, Arc<Ports>, Option<Arc<Calls>>)> {
+    fn get(&self) -> Option<Left> {
         let (registry, ports, calls) = self.0.get()?;
         Some((registry.upgrade()?, ports.upgrade()?, calls.upgrade()))
     }
