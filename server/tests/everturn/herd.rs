@@ -67,7 +67,7 @@ async fn after_a_kill_a_thousand_turns_probe_a_limited_target_once_and_resume_gr
     sleep(Duration::from_secs(LIMITED + 15).saturating_sub(limited_at.elapsed())).await;
     assert_eq!(provider.counts().requests, 1);
     let server = home.serve().await;
-    timeout(Duration::from_secs(60), provider.arrived(TURNS + 2)).await.expect("all turns ask");
+    timeout(Duration::from_secs(180), provider.arrived(TURNS + 2)).await.expect("all turns ask");
     let arrived = arrived.lock().unwrap().clone();
     let after = |at: &Instant| at.duration_since(arrived[1]);
     // The first call of a process, from which this counts, may take a second longer to arrive than those after it.

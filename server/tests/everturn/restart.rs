@@ -21,17 +21,20 @@ async fn watch(server: &Server, cursor: Option<&str>) -> Socket {
 
 /// Returns the text that a client shows, and the number of tool results it received.
 fn shown(events: &[Value]) -> (String, usize) {
-    let (mut text, mut step, mut results) = (String::new(), String::new(), 0);
+    let (mut text, mut step, mut results) = (String::new(), String::new(), Vec::new());
     for event in events {
         match event["type"].as_str().unwrap() {
             "text-delta" => step.push_str(event["delta"].as_str().unwrap()),
-            "step-rewound" => step.clear(),
+            "step-rewound" => {
+                step.clear();
+                results.retain(|id| *id != event["stepId"]);
+            }
             "step-complete" => text.push_str(&std::mem::take(&mut step)),
-            "tool-result" => results += 1,
+            "tool-result" => results.push(event["stepId"].clone()),
             _ => {}
         }
     }
-    (text, results)
+    (text, results.len())
 }
 
 /// Returns the text of the history, and the numbers of its tool calls and results.
