@@ -100,12 +100,7 @@ impl Frame {
 
     /// Returns the frame as its conversation's caller knows it.
     pub(crate) fn under(self, LocalId { field, shown, bytes }: &mut LocalId) -> Self {
-        // The last one, at the end or before a comma: what precedes it is the event's content.
-        let mut end = self.bytes.len().saturating_sub("}}".len());
-        while !self.bytes[..end].ends_with(field.as_bytes()) {
-            let Some(comma) = memchr::memrchr(b',', &self.bytes[..end]) else { return self };
-            end = comma;
-        }
+        let Some(end) = self.end_of(field) else { return self };
         let (before, after) = (&self.bytes[..end - field.len() + *shown], &self.bytes[end - "\"".len()..]);
         let mut alone = BytesMut::new();
         let bytes = if self.bytes.len() > KEPT { &mut alone } else { bytes };
@@ -113,6 +108,23 @@ impl Frame {
         bytes.extend_from_slice(before);
         bytes.extend_from_slice(after);
         Self { bytes: bytes.split().freeze(), ..self }
+    }
+
+    /// Returns where this field of the event ends.
+    fn end_of(&self, field: &str) -> Option<usize> {
+        // A delta's text comes right before it.
+        let of_delta = self.delta.map(|delta| self.event_at as usize + delta.to as usize + 1 + field.len());
+        let is_there =
+            |end: &usize| self.bytes.get(..*end).is_some_and(|head| head.ends_with(field.as_bytes()));
+        if let Some(end) = of_delta.filter(is_there) {
+            return Some(end);
+        }
+        // The last one, at the end or before a comma: what precedes it is the event's content.
+        let mut end = self.bytes.len().saturating_sub("}}".len());
+        while !is_there(&end) {
+            end = memchr::memrchr(b',', &self.bytes[..end])?;
+        }
+        Some(end)
     }
 
     /// Restores a stored event.
