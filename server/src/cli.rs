@@ -13,12 +13,14 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use everturn_terminal::Running;
 
-use crate::{config::Flags, mcp};
+use crate::{config::Flags, watch};
 
 pub(crate) use audit::Audit;
 pub(crate) use conversations::Conversations;
 pub(crate) use health::Health;
-pub(crate) use mcp_login::{Mcp, McpAction};
+pub(crate) use mcp_login::Mcp;
+#[cfg(feature = "mcp")]
+pub(crate) use mcp_login::McpAction;
 pub(crate) use provider::{Add, Provider, ProviderAction};
 pub(crate) use token::{New, Terms, Token, TokenAction};
 
@@ -140,7 +142,7 @@ pub(crate) enum Command {
         shell: Shell,
     },
     /// End the programs named on standard input when that ends: what ends MCP programs if everturn is killed
-    #[command(name = mcp::WATCH, hide = true)]
+    #[command(name = watch::WATCH, hide = true)]
     WatchPrograms,
     /// Write manual pages into a directory, e.g. ~/.local/share/man/man1
     Man {

@@ -1,6 +1,6 @@
 //! Everturn: the server, its page and its terminal client.
 
-#[cfg(not(all(feature = "nats", feature = "otlp", feature = "postgres")))]
+#[cfg(not(all(feature = "mcp", feature = "nats", feature = "otlp", feature = "postgres")))]
 mod absent;
 mod assembly;
 mod audit;
@@ -14,10 +14,8 @@ mod explain;
 mod greeting;
 mod host;
 mod logging;
-mod logins;
 mod manual;
 mod mcp;
-mod mcp_login;
 mod page;
 mod permission;
 mod policy;
@@ -33,6 +31,7 @@ mod titles;
 mod tls;
 mod token;
 mod traces;
+mod watch;
 mod with;
 
 use std::{
@@ -110,7 +109,7 @@ async fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Mcp(args) => {
             logging::start(&environment, "off")?;
-            mcp_login::run(args, &environment).await
+            mcp::run(args, &environment).await
         }
         Command::Token(args) => token::run(args, &environment),
         Command::Audit(args) => audit::list(&args, &environment),

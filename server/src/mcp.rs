@@ -1,87 +1,17 @@
-//! The MCP servers of a process.
+//! MCP servers, whose tools models can call.
 
-use std::{env, process::Command, sync::Arc, time::Duration};
+#[cfg(feature = "mcp")]
+mod command;
+#[cfg(feature = "mcp")]
+mod logins;
+#[cfg(not(feature = "mcp"))]
+mod refusing;
+#[cfg(feature = "mcp")]
+mod servers;
 
-use anyhow::{Context as _, Result};
-use everturn_mcp::{Connection, McpServer, ServerConfig, Watchdog};
-use everturn_orchestrator::{Builder, ToolSource};
-use futures_util::future::join_all;
-use tokio::time::{sleep, timeout};
-
-use crate::config::LoginFile;
-
-/// How long startup waits for the servers, so that the first turn has their tools. Slower servers are added later.
-const STARTING: Duration = Duration::from_secs(5);
-
-/// The command of the process that ends programs.
-pub(crate) const WATCH: &str = "watch-programs";
-
-/// Interval to look for logins by other processes.
-const TICK: Duration = Duration::from_secs(1);
-
-/// How long the servers may take to end.
-const ENDING: Duration = Duration::from_secs(3);
-
-/// Starts the process that ends the servers' programs if this one is killed.
-pub(crate) fn watchdog() -> Option<Arc<Watchdog>> {
-    let program = env::current_exe();
-    let started = program.and_then(|program| Watchdog::start(Command::new(program).arg(WATCH)));
-    match started {
-        Ok(watchdog) => Some(Arc::new(watchdog)),
-        Err(error) => {
-            tracing::warn!(%error, "cannot watch programs: if this process is killed, they may keep running");
-            None
-        }
-    }
-}
-
-/// The MCP servers of a process, which end with it.
-#[derive(Clone, Default)]
-pub(crate) struct McpServers(Arc<[Arc<McpServer>]>);
-
-impl McpServers {
-    /// Starts them in the background.
-    pub(crate) fn start(configs: &[ServerConfig]) -> Result<Self> {
-        let is_program = |config: &ServerConfig| matches!(config.connection, Connection::Command(_));
-        let watchdog = if configs.iter().any(is_program) { watchdog() } else { None };
-        let start = |config: &ServerConfig| {
-            let server = McpServer::start(ServerConfig { watchdog: watchdog.clone(), ..config.clone() });
-            server.map(Arc::new).with_context(|| format!("MCP server {:?}", config.name))
-        };
-        configs.iter().map(start).collect::<Result<_>>().map(Self)
-    }
-
-    /// Adds their tools to the orchestrator.
-    pub(crate) fn offer(&self, builder: Builder) -> Builder {
-        self.0.iter().fold(builder, |builder, server| builder.tool_source(server.clone()))
-    }
-
-    /// Returns the one with this name.
-    pub(crate) fn named(&self, name: &str) -> Option<&Arc<McpServer>> {
-        self.0.iter().find(|server| server.name() == name)
-    }
-
-    /// Connects again where another process has logged in or out, until the task is aborted.
-    pub(crate) async fn keep_up(self, file: Option<LoginFile>) {
-        let Some(file) = file else { return };
-        let mut known = file.changed_at();
-        loop {
-            sleep(TICK).await;
-            let now = file.changed_at();
-            if now != known {
-                known = now;
-                self.0.iter().for_each(|server| server.look_again());
-            }
-        }
-    }
-
-    /// Waits briefly until each has started or failed.
-    pub(crate) async fn settled(&self) {
-        let _ = timeout(STARTING, join_all(self.0.iter().map(|server| server.settled()))).await;
-    }
-
-    /// Stops them.
-    pub(crate) async fn close(&self) {
-        let _ = timeout(ENDING, join_all(self.0.iter().map(|server| server.close()))).await;
-    }
-}
+#[cfg(feature = "mcp")]
+pub(crate) use command::run;
+#[cfg(not(feature = "mcp"))]
+pub(crate) use refusing::{McpServers, run};
+#[cfg(feature = "mcp")]
+pub(crate) use servers::McpServers;

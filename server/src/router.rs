@@ -13,7 +13,6 @@ use crate::{
     callers,
     capacity::Capacity,
     config::{Config, Hidden},
-    logins::{CALLBACK, Logins},
     mcp::McpServers,
     providers::{self, Providers},
 };
@@ -42,15 +41,15 @@ pub(crate) fn open(
         token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
         callers,
         caller_header: config.caller_header.clone(),
-        is_open: |path| crate::page::is_open(path) || path == CALLBACK,
+        is_open: |path| crate::page::is_open(path) || McpServers::is_open(path),
     };
     let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
-    let logins = Logins::new(servers, if config.tls.is_some() { "https" } else { "http" }, bound);
+    let (logins, ends_of_logins) = servers.routes(if config.tls.is_some() { "https" } else { "http" }, bound);
     let audit = Audit::new(config.audit_file.clone());
     let administration = providers::router(providers.clone())
-        .merge(logins.router())
+        .merge(logins)
         .merge(audit.router())
         .merge(callers::api::router(config));
     let administration = guard.owners(administration);
@@ -58,7 +57,7 @@ pub(crate) fn open(
         .merge(sockets.router())
         .merge(crate::page::router())
         .merge(administration)
-        .merge(logins.callback());
+        .merge(ends_of_logins);
     // Some clients do not know the path, and open their socket at the root.
     let upgrades = sockets.clone();
     let root = async move |request: Request| match Sockets::are_wanted(request.headers()) {

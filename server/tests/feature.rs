@@ -1,11 +1,13 @@
 //! What the default build says about what it lacks.
-#![cfg(not(any(feature = "nats", feature = "otlp", feature = "postgres")))]
+#![cfg(not(any(feature = "mcp", feature = "nats", feature = "otlp", feature = "postgres")))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{fs, path::Path, process::Command};
 
 const CLUSTER: &str = "[cluster]\nservers = [\"nats://127.0.0.1:1\"]\n";
 const POSTGRES: &str = "[postgres]\nurl = \"postgres://ev@127.0.0.1:1/ev\"\n";
+
+const MCP: &str = "[[mcp]]\nname = \"files\"\ncommand = \"true\"\n";
 
 /// Returns the command with this configuration file, and nothing else of this machine.
 fn everturn(directory: &Path, config: &str, words: &[&str]) -> Command {
@@ -26,6 +28,8 @@ fn a_missing_feature_is_named_with_the_way_to_get_it() {
         (POSTGRES, &["serve"], "Postgres", "postgres"),
         ("", &["serve", "--postgres", "postgres://ev@127.0.0.1:1/ev"], "Postgres", "postgres"),
         (POSTGRES, &["conversations", "list"], "Postgres", "postgres"),
+        ("", &["mcp", "list"], "MCP", "mcp"),
+        (MCP, &["serve", "--memory", "--listen", "127.0.0.1:0"], "MCP", "mcp"),
     ] {
         let output = everturn(directory.path(), config, words).output().unwrap();
         let expected = format!(

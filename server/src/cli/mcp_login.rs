@@ -38,6 +38,7 @@ pub(crate) enum McpAction {
 }
 
 impl Mcp {
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "this build refuses the command"))]
     pub(crate) fn flags(&self) -> Flags {
         Flags { config: self.config.config.clone(), data: self.data.clone(), ..Flags::default() }
     }

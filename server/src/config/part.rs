@@ -42,6 +42,7 @@ impl Config {
     }
 
     /// Returns only the MCP servers, with where their logins are kept, and a line about each that is off.
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "this build refuses the command"))]
     pub(crate) fn mcp(
         flags: &Flags,
         environment: &Environment<'_>,

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use tokio::process::Command;
 
 use super::file::OwnFile;
-use crate::mcp;
+use crate::watch::watchdog;
 
 /// Added to the number of the signal that ended a program, as shells do.
 const SIGNALLED: i32 = 128;
@@ -44,7 +44,7 @@ impl Child {
             Err(error) => return not_run(name, &error),
         };
         let mut child = Self { process };
-        let watchdog = mcp::watchdog();
+        let watchdog = watchdog();
         let watched = match (&watchdog, child.process.id()) {
             (Some(watchdog), Some(id)) => Some(watchdog.watch_process(id, file.map(OwnFile::directory))),
             _ => None,

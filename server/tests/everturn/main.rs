@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking, and may say why")]
 
 mod approval;
+#[cfg(feature = "mcp")]
 mod asking;
 mod branch;
 #[cfg(target_os = "linux")]
@@ -34,6 +35,7 @@ mod kept;
 mod kill;
 mod manual;
 mod markdown;
+#[cfg(feature = "mcp")]
 mod orphan;
 mod page;
 mod pass;

@@ -83,7 +83,7 @@ async fn a_new_line_begins_in_three_ways_before_and_during_an_answer() {
     assert_eq!(asked(&provider), [r#""a\nb\nc\nd\\e""#, r#""a\nb\nc\nd\\e""#]);
 }
 
-#[cfg(unix)]
+#[cfg(feature = "mcp")]
 #[tokio::test]
 async fn a_line_typed_while_nothing_reads_keys_is_sent_and_the_terminal_is_restored() {
     let provider = Loopback::start([said("One.")]).await;

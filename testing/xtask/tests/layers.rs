@@ -204,14 +204,15 @@ fn the_dependencies_of_pure_packages_do_no_io() {
     }
 }
 
-/// What only servers with a database, a cluster or a collector need.
-const FEATURES: [&str; 6] = [
+/// What only servers with MCP tools, a database, a cluster or a collector need.
+const FEATURES: [&str; 7] = [
     "everturn-store-nats",
     "everturn-store-postgres",
     "everturn-telemetry",
     "async-nats",
     "tokio-postgres",
     "opentelemetry",
+    "rmcp",
 ];
 
 #[test]

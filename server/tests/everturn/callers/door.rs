@@ -51,8 +51,6 @@ fn routes() -> Vec<(String, String)> {
         ("GET", "/providers"),
         ("POST", "/providers"),
         ("DELETE", "/providers/{name}"),
-        ("POST", "/mcp/{name}/login"),
-        ("DELETE", "/mcp/{name}/login"),
         ("POST", "/v1/messages"),
         ("POST", "/v1/messages/count_tokens"),
         ("POST", "/v1/responses"),
@@ -65,6 +63,9 @@ fn routes() -> Vec<(String, String)> {
         ("DELETE", "/p/claude/v1/files/f1"),
     ] {
         routes.push((method.to_owned(), path.to_owned()));
+    }
+    if cfg!(feature = "mcp") {
+        routes.extend(["POST", "DELETE"].map(|method| (method.to_owned(), "/mcp/{name}/login".to_owned())));
     }
     routes
 }

@@ -19,11 +19,11 @@ use tokio::{
     time::timeout,
 };
 
+use super::logins::{CALLBACK, is_of, page};
 use crate::{
     capacity::Capacity,
     cli::{Mcp, McpAction},
     config::{Config, Environment, LoginFile},
-    logins::{CALLBACK, is_of, page},
 };
 
 /// How long a login may take.

@@ -19,7 +19,7 @@ use everturn_mcp::{Login, LoginError};
 use everturn_wire::ErrorBody;
 use serde::{Deserialize, Serialize};
 
-use crate::mcp::McpServers;
+use super::McpServers;
 
 /// Where a login in the browser ends.
 pub(crate) const CALLBACK: &str = "/mcp/callback";
