@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `generate`, `dist`, `costs`, `soak` and `agents`.
+//! The project's own commands: `cargo xtask test`, `generate`, `dist`, `costs`, `soak`, `agents` and `semver`.
 #![allow(clippy::print_stdout, reason = "a command line tool talks on its standard output")]
 
 use std::{
@@ -11,6 +11,7 @@ mod agents;
 mod costs;
 mod dist;
 mod generate;
+mod semver;
 mod step;
 mod test;
 mod tool;
@@ -30,7 +31,8 @@ usage: cargo xtask <command>
   soak --minutes N
              run everything at once against one server that lives on and one that is killed again and again, and report whether
              memory, descriptors, threads and files of the first keep growing
-  agents     install real coding agents (1.3 GB), and run them behind a failing provider: agents [AGENT,...] [SCENARIO,...]";
+  agents     install real coding agents (1.3 GB), and run them behind a failing provider: agents [AGENT,...] [SCENARIO,...]
+  semver     check that what the published crates export is compatible with the last release, which takes tens of minutes";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         ["dist"] => dist::build(&root()),
         ["costs"] => costs::check(&root()),
         ["costs", "--build"] => costs::build(&root()),
+        ["semver"] => semver::check(&root()),
         ["dist", "--check", binary] => dist::check(&root(), binary.as_ref()),
         _ => {
             eprintln!("{USAGE}");
