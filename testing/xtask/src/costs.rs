@@ -23,13 +23,13 @@ const PACKAGES: usize = 270;
 const PACKAGES_FULL: usize = 330;
 
 /// Lines of Rust that ship, without tests.
-const LINES: usize = 105_600;
+const LINES: usize = 105_750;
 
 /// The first build on two cores, in seconds.
 const BUILD: usize = 240;
 
-/// The binary of the first build without symbols, in bytes. The goal is 25 MB.
-const BINARY: usize = 29_500_000;
+/// The binary of the first build without symbols, in bytes.
+const BINARY: usize = 25_000_000;
 
 /// Folders whose Rust does not ship.
 const DEVELOPMENT: [&str; 2] = ["testing/", "examples/"];
