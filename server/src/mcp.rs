@@ -11,7 +11,9 @@ mod servers;
 
 #[cfg(feature = "mcp")]
 pub(crate) use command::run;
+#[cfg(feature = "mcp")]
+pub(crate) use logins::{is_open, routes};
 #[cfg(not(feature = "mcp"))]
-pub(crate) use refusing::{McpServers, run};
+pub(crate) use refusing::{McpServers, is_open, routes, run};
 #[cfg(feature = "mcp")]
 pub(crate) use servers::McpServers;

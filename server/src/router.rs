@@ -13,7 +13,7 @@ use crate::{
     callers,
     capacity::Capacity,
     config::{Config, Hidden},
-    mcp::McpServers,
+    mcp::{self, McpServers},
     providers::{self, Providers},
 };
 
@@ -41,12 +41,13 @@ pub(crate) fn open(
         token: config.token.as_ref().map(Hidden::reveal).map(str::to_owned),
         callers,
         caller_header: config.caller_header.clone(),
-        is_open: |path| crate::page::is_open(path) || McpServers::is_open(path),
+        is_open: |path| crate::page::is_open(path) || mcp::is_open(path),
     };
     let guard = Guard::new(access).context("invalid access rules ([server] in the configuration)")?;
     let sockets = Sockets::new(orchestrator.clone(), capacity.sockets);
     let calls = router_with_sockets(orchestrator.clone(), capacity.calls, metrics, sockets.clone());
-    let (logins, ends_of_logins) = servers.routes(if config.tls.is_some() { "https" } else { "http" }, bound);
+    let (logins, ends_of_logins) =
+        mcp::routes(servers, if config.tls.is_some() { "https" } else { "http" }, bound);
     let audit = Audit::new(config.audit_file.clone());
     let administration = providers::router(providers.clone())
         .merge(logins)

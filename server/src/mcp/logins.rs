@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::McpServers;
 
 /// Where a login in the browser ends.
-pub(crate) const CALLBACK: &str = "/mcp/callback";
+pub(super) const CALLBACK: &str = "/mcp/callback";
 
 /// Maximum number of logins at once, and how long one may take.
 const MOST: usize = 16;
@@ -30,7 +30,7 @@ const TIME: Duration = Duration::from_secs(15 * 60);
 
 /// The logins that people are about to make.
 #[derive(Clone)]
-pub(crate) struct Logins(Arc<Shared>);
+struct Logins(Arc<Shared>);
 
 struct Shared {
     servers: McpServers,
@@ -60,22 +60,21 @@ struct To {
     url: String,
 }
 
+/// Returns the routes by which the owner logs in, without access control, and the one on which a login ends. Everybody may call that one,
+/// but must know the login's state.
+pub(crate) fn routes(servers: &McpServers, scheme: &str, bound: SocketAddr) -> (Router, Router) {
+    let (servers, own) = (servers.clone(), format!("{scheme}://{bound}"));
+    let logins = Logins(Arc::new(Shared { servers, own, begun: Mutex::default() }));
+    let of_owner = Router::new().route("/mcp/{server}/login", post(begin).delete(end));
+    (of_owner.with_state(logins.clone()), Router::new().route(CALLBACK, get(finish)).with_state(logins))
+}
+
+/// Whether everybody may call this path.
+pub(crate) fn is_open(path: &str) -> bool {
+    path == CALLBACK
+}
+
 impl Logins {
-    pub(crate) fn new(servers: &McpServers, scheme: &str, bound: SocketAddr) -> Self {
-        let own = format!("{scheme}://{bound}");
-        Self(Arc::new(Shared { servers: servers.clone(), own, begun: Mutex::default() }))
-    }
-
-    /// Returns the routes of the owner, which have no access control of their own.
-    pub(crate) fn router(&self) -> Router {
-        Router::new().route("/mcp/{server}/login", post(begin).delete(end)).with_state(self.clone())
-    }
-
-    /// Returns the route on which a login ends. Everybody may call it, but must know the login's state.
-    pub(crate) fn callback(&self) -> Router {
-        Router::new().route(CALLBACK, get(finish)).with_state(self.clone())
-    }
-
     fn begun(&self) -> MutexGuard<'_, VecDeque<Begun>> {
         let mut begun = self.0.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.retain(|begun| begun.since.elapsed() < TIME);

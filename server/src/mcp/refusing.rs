@@ -25,14 +25,6 @@ impl McpServers {
         Ok(Self)
     }
 
-    pub(crate) fn routes(&self, _: &str, _: SocketAddr) -> (Router, Router) {
-        (Router::new(), Router::new())
-    }
-
-    pub(crate) fn is_open(_: &str) -> bool {
-        false
-    }
-
     pub(crate) fn offer(&self, builder: Builder) -> Builder {
         builder
     }
@@ -42,6 +34,14 @@ impl McpServers {
     pub(crate) async fn settled(&self) {}
 
     pub(crate) async fn close(&self) {}
+}
+
+pub(crate) fn routes(_: &McpServers, _: &str, _: SocketAddr) -> (Router, Router) {
+    (Router::new(), Router::new())
+}
+
+pub(crate) fn is_open(_: &str) -> bool {
+    false
 }
 
 pub(crate) async fn run(_: Mcp, _: &Environment<'_>) -> Result<ExitCode> {

@@ -1,15 +1,13 @@
 //! The MCP servers of a process.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
-use axum::Router;
 use everturn_mcp::{Connection, McpServer, ServerConfig};
 use everturn_orchestrator::{Builder, ToolSource};
 use futures_util::future::join_all;
 use tokio::time::{sleep, timeout};
 
-use super::logins::{CALLBACK, Logins};
 use crate::{config::LoginFile, watch::watchdog};
 
 /// How long startup waits for the servers, so that the first turn has their tools. Slower servers are added later.
@@ -40,17 +38,6 @@ impl McpServers {
     /// Adds their tools to the orchestrator.
     pub(crate) fn offer(&self, builder: Builder) -> Builder {
         self.0.iter().fold(builder, |builder, server| builder.tool_source(server.clone()))
-    }
-
-    /// Returns the routes by which the owner logs in, without access control, and the one on which a login ends.
-    pub(crate) fn routes(&self, scheme: &str, bound: SocketAddr) -> (Router, Router) {
-        let logins = Logins::new(self, scheme, bound);
-        (logins.router(), logins.callback())
-    }
-
-    /// Whether everybody may call this path: on it, a login in the browser ends.
-    pub(crate) fn is_open(path: &str) -> bool {
-        path == CALLBACK
     }
 
     /// Returns the one with this name.
