@@ -55,6 +55,7 @@ fn told(provider: &Loopback) -> Value {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "mcp"), ignore = "needs the feature `mcp`")]
 async fn a_form_is_asked_for_field_by_field_and_asked_again_if_it_does_not_fit() {
     let call = || chat::tool("call", "hotel__book", ["{}"]).reply();
     let said = |text: &str| chat::text([text]).reply();
@@ -85,6 +86,7 @@ async fn a_form_is_asked_for_field_by_field_and_asked_again_if_it_does_not_fit()
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "mcp"), ignore = "needs the feature `mcp`")]
 async fn nobody_is_asked_in_a_pipe() {
     let call = chat::tool("call", "hotel__book", ["{}"]).reply();
     let provider = Loopback::start([call, chat::text(["Done."]).reply()]).await;

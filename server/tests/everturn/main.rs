@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking, and may say why")]
 
 mod approval;
-#[cfg(feature = "mcp")]
 mod asking;
 mod branch;
 #[cfg(target_os = "linux")]
@@ -35,7 +34,6 @@ mod kept;
 mod kill;
 mod manual;
 mod markdown;
-#[cfg(feature = "mcp")]
 mod orphan;
 mod page;
 mod pass;

@@ -17,6 +17,7 @@ fn is_alive(id: &str) -> bool {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "mcp"), ignore = "needs the feature `mcp`")]
 async fn a_program_and_its_child_end_with_a_server_that_is_killed() {
     let home = Home::with(&format!(
         "[[mcp]]\nname = \"stubborn\"\ncommand = \"sh\"\nargs = [\"-c\", \"\"\"{PROGRAM}\"\"\"]\ncwd = \"HOME\"\n"

@@ -83,8 +83,8 @@ async fn a_new_line_begins_in_three_ways_before_and_during_an_answer() {
     assert_eq!(asked(&provider), [r#""a\nb\nc\nd\\e""#, r#""a\nb\nc\nd\\e""#]);
 }
 
-#[cfg(feature = "mcp")]
 #[tokio::test]
+#[cfg_attr(not(feature = "mcp"), ignore = "needs the feature `mcp`")]
 async fn a_line_typed_while_nothing_reads_keys_is_sent_and_the_terminal_is_restored() {
     let provider = Loopback::start([said("One.")]).await;
     // A program whose start is waited for, until it can read a line.
