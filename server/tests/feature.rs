@@ -6,7 +6,6 @@ use std::{fs, path::Path, process::Command};
 
 const CLUSTER: &str = "[cluster]\nservers = [\"nats://127.0.0.1:1\"]\n";
 const POSTGRES: &str = "[postgres]\nurl = \"postgres://ev@127.0.0.1:1/ev\"\n";
-
 const MCP: &str = "[[mcp]]\nname = \"files\"\ncommand = \"true\"\n";
 
 /// Returns the command with this configuration file, and nothing else of this machine.

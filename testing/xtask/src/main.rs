@@ -32,7 +32,7 @@ usage: cargo xtask <command>
              run everything at once against one server that lives on and one that is killed again and again, and report whether
              memory, descriptors, threads and files of the first keep growing
   agents     install real coding agents (1.3 GB), and run them behind a failing provider: agents [AGENT,...] [SCENARIO,...]
-  semver     check that what the published crates export is compatible with the last release, which takes tens of minutes";
+  semver     check that what the published crates export is compatible with the last release, which takes minutes";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
